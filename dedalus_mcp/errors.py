@@ -1,0 +1,222 @@
+"""Every error this package raises on purpose: who broke the rule decides the class.
+
+    DedalusError
+    ├── ProtocolError              a rule of the wire was broken; never raised itself
+    │   ├── LocalProtocolError       by this process: nothing was sent
+    │   └── RemoteProtocolError      by the peer: the connection goes on
+    ├── McpError                   a JSON-RPC error object: the peer's answer, or ours to it
+    │   └── NoActiveCall             asked for something that only a running call has
+    ├── RequestTimeout             no answer came in time
+    ├── ConnectionLost             no answer can come any more
+    └── ToolError                  a tool's own failure, told to the model
+
+Source: JSON-RPC 2.0, section 5.1 (https://www.jsonrpc.org/specification#error_object).
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, overload
+
+import msgspec
+
+__all__ = (
+    "CONNECTION_CLOSED",
+    "HEADER_MISMATCH",
+    "INTERNAL_ERROR",
+    "INVALID_PARAMS",
+    "INVALID_REQUEST",
+    "METHOD_NOT_FOUND",
+    "MISSING_REQUIRED_CLIENT_CAPABILITY",
+    "PARSE_ERROR",
+    "RESOURCE_NOT_FOUND",
+    "UNSUPPORTED_PROTOCOL_VERSION",
+    "URL_ELICITATION_REQUIRED",
+    "ConnectionLost",
+    "DedalusError",
+    "ErrorData",
+    "LocalProtocolError",
+    "McpError",
+    "NoActiveCall",
+    "ProtocolError",
+    "RemoteProtocolError",
+    "RequestTimeout",
+    "ToolError",
+)
+
+PARSE_ERROR = -32700
+INVALID_REQUEST = -32600
+METHOD_NOT_FOUND = -32601
+INVALID_PARAMS = -32602
+INTERNAL_ERROR = -32603
+CONNECTION_CLOSED = -32000
+RESOURCE_NOT_FOUND = -32002  # legacy revisions; INVALID_PARAMS from 2026-07-28 on
+URL_ELICITATION_REQUIRED = -32042  # 2025-11-25 only
+HEADER_MISMATCH = -32020  # this and the next two: 2026-07-28
+MISSING_REQUIRED_CLIENT_CAPABILITY = -32021
+UNSUPPORTED_PROTOCOL_VERSION = -32022
+
+
+class ErrorData(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The error object of a JSON-RPC reply.
+
+    Attributes:
+        code: Which error; the constants of this module are the protocol's own codes.
+        message: One short sentence.
+        data: Any JSON value; None is left out on the wire.
+    """
+
+    code: int
+    message: str
+    data: Any = None
+
+
+class DedalusError(Exception):
+    """Base class of every error that this package raises on purpose."""
+
+
+class ProtocolError(DedalusError):
+    """A message broke a rule of the protocol."""
+
+
+class LocalProtocolError(ProtocolError):
+    """We were asked for something that the protocol forbids."""
+
+
+class RemoteProtocolError(ProtocolError):
+    """The peer sent something that the protocol forbids."""
+
+
+class McpError(DedalusError):
+    """A JSON-RPC error object, as an exception.
+
+    Raised in a handler, it becomes the reply with this code, message and data.  Raised by a
+    call, it is what the peer replied.  Where the official `mcp` package has been imported,
+    an instance is also an instance of that package's own error, so that its `except` works.
+
+    Args:
+        error: The error object, or its integer code with `message` and `data`.
+        message: One short sentence.
+        data: Any JSON value, or None.
+
+    Attributes:
+        error: The error object (`.code`, `.message`, `.data`).
+    """
+
+    error: ErrorData
+
+    @overload
+    def __init__(self, error: ErrorData, /) -> None: ...
+    @overload
+    def __init__(self, code: int, message: str, data: Any = None, /) -> None: ...
+    @overload
+    def __init__(self, code: int, /, *, message: str, data: Any = None) -> None: ...
+    @overload
+    def __init__(self, /, *, code: int, message: str, data: Any = None) -> None: ...
+
+    def __init__(self, error: Any = None, message: str = "", data: Any = None, *, code: int = 0) -> None:
+        if error is None:
+            error = code
+        if isinstance(error, int):
+            error = ErrorData(error, message, data)
+        elif not isinstance(error, ErrorData):  # the official package's own model, by shape
+            error = ErrorData(error.code, error.message, error.data)
+        self.error = error
+        super().__init__(error.code, error.message, error.data)
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> McpError:
+        """Decide, when raising, whether the official package is there to be pleased."""
+        return super().__new__(_also_official(cls), *args)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        own = next(cls for cls in type(self).__mro__ if cls.__module__ != _BRIDGE)
+        return own, self.args
+
+    def __str__(self) -> str:
+        return self.error.message
+
+    @property
+    def code(self) -> int:
+        """Same as `.error.code`."""
+        return self.error.code
+
+    @property
+    def message(self) -> str:
+        """Same as `.error.message`."""
+        return self.error.message
+
+    @property
+    def data(self) -> Any:
+        """Same as `.error.data`."""
+        return self.error.data
+
+
+class NoActiveCall(McpError, RuntimeError):
+    """Something that only a running call can do was asked for outside of one."""
+
+
+class RequestTimeout(DedalusError, TimeoutError):
+    """No answer came in time; the peer was told that none is wanted any more.
+
+    Attributes:
+        method: The method that was called.
+        seconds: How long the call was waited for.
+    """
+
+    def __init__(self, method: str, seconds: float) -> None:
+        super().__init__(method, seconds)
+        self.method = method
+        self.seconds = seconds
+
+    def __str__(self) -> str:
+        return f"no answer to {self.method!r} within {self.seconds:g} s"
+
+
+class ConnectionLost(DedalusError, ConnectionError):
+    """No answer can come: the connection ended, or is closed already.
+
+    Attributes:
+        reason: Why, in words, with what the other side left behind (exit code, last lines).
+    """
+
+    def __init__(self, reason: str = "the connection is closed") -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return self.reason
+
+
+class ToolError(DedalusError):
+    """A tool failed in a way that the model should read about: an `isError` result.
+
+    Args:
+        message: What went wrong, for the model.
+        code: A short name put before it in brackets, for example ``NOT_FOUND``.
+    """
+
+    def __init__(self, message: str, code: str | None = None) -> None:
+        super().__init__(message, code)
+        self.message = message
+        self.code = code
+
+    def __str__(self) -> str:
+        code = getattr(self.code, "value", self.code)  # an Enum member stands for its value
+        return self.message if code is None else f"[{code}] {self.message}"
+
+
+_BRIDGE = "dedalus_mcp.errors.official"
+_bridges: dict[tuple[type, type], type] = {}
+
+
+def _also_official(cls: type[McpError]) -> type[McpError]:
+    """`cls`, or a subclass of it that is also the official package's error, if that is imported."""
+    module = sys.modules.get("mcp.shared.exceptions")
+    official = getattr(module, "McpError", None) or getattr(module, "MCPError", None)
+    if not isinstance(official, type) or issubclass(cls, official) or issubclass(official, DedalusError):
+        return cls
+    bridge = _bridges.get((cls, official))
+    if bridge is None:
+        bridge = type(cls.__name__, (cls, official), {"__module__": _BRIDGE, "__qualname__": cls.__qualname__})
+        _bridges[cls, official] = bridge
+    return bridge

@@ -1,0 +1,1 @@
+"""Python annotations to JSON Schema and decoders; the elicitation subset."""

@@ -1,0 +1,107 @@
+"""What a transport implements; nothing else.
+
+A *duplex* carries frames in order both ways: stdio, memory, a socket.  The engine runs both
+loops round it, so a transport is three methods and holds no task of its own.
+
+    engine ──send(frames)──▶ duplex ──▶ the other side
+    engine ◀──receive()────  duplex ◀── the other side
+
+Errors are anyio's: `EndOfStream` (they ended cleanly), `BrokenResourceError` (they or the
+world broke it), `ClosedResourceError` (we closed it).  Their text reaches the people whose
+calls fail by it, so put in what explains the end: an exit code, the last lines of stderr.
+
+Layer: L2; imports nothing of this package.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+__all__ = ("Channel", "Duplex", "Oversized", "Target")
+
+
+@dataclass(frozen=True, slots=True)
+class Oversized:
+    """Stands in `Duplex.receive()` for a frame that was longer than the limit and was dropped.
+
+    Attributes:
+        limit: The limit in bytes.
+        head: The first bytes of the frame, at most 512.
+        tail: The last bytes of the frame, at most 512.  With `head` the engine may find out
+            whose call the frame belonged to.
+    """
+
+    limit: int
+    head: bytes
+    tail: bytes
+
+
+class Duplex(Protocol):
+    """Frames in order, both ways, between two peers.
+
+    One task receives and one task sends; the two may run at the same time.  Cancelling
+    either call loses no frame that was not being transferred at that moment.
+    """
+
+    async def receive(self) -> Sequence[bytes | Oversized]:
+        """Wait for the next frames and return all that are there: at least one, in order.
+
+        A frame is the bytes of one JSON-RPC message or batch, without its delimiter.
+
+        Raises:
+            anyio.EndOfStream: The other side ended; no frame will follow.
+            anyio.BrokenResourceError: The connection failed.
+            anyio.ClosedResourceError: `aclose` was called here.
+        """
+        ...
+
+    async def send(self, frames: Sequence[bytes]) -> None:
+        """Write these frames, in order, and return when the system has taken them.
+
+        Raises:
+            anyio.BrokenResourceError: The other side does not read any more.
+            anyio.ClosedResourceError: `aclose` was called here.
+        """
+        ...
+
+    async def aclose(self) -> None:
+        """End the connection and free what it holds, within a bounded time.  Idempotent."""
+        ...
+
+
+class Target(Protocol):
+    """Something that a client can connect to, again and again."""
+
+    async def open(self) -> Duplex:
+        """Make a new connection.
+
+        Raises:
+            OSError: It cannot be made; the text names the target.
+        """
+        ...
+
+
+class Channel(Protocol):
+    """Where the messages that belong to one inbound call go out.
+
+    `send` never blocks.  A task that produces messages first awaits `ready()` when `full`,
+    so a peer that does not read slows down its own calls and nothing else.
+    """
+
+    @property
+    def full(self) -> bool:
+        """Whether more is waiting to go out than should be."""
+        ...
+
+    def send(self, frame: bytes) -> None:
+        """Queue one frame.  After the connection has ended, it is dropped.
+
+        The bytes are sent in the order of the calls.
+        """
+        ...
+
+    async def ready(self) -> None:
+        """Return when the channel is not `full` any more, or has ended."""
+        ...

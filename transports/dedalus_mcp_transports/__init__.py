@@ -1,0 +1,1 @@
+"""The transports that come with `dedalus_mcp`; each stands where a third party's would."""
