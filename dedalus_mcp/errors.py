@@ -8,6 +8,7 @@
     │   └── NoActiveCall             asked for something that only a running call has
     ├── RequestTimeout             no answer came in time
     ├── ConnectionLost             no answer can come any more
+    ├── InvalidArguments           arguments that do not fit what a handler takes
     └── ToolError                  a tool's own failure, told to the model
 
 Source: JSON-RPC 2.0, section 5.1 (https://www.jsonrpc.org/specification#error_object).
@@ -35,6 +36,7 @@ __all__ = (
     "ConnectionLost",
     "DedalusError",
     "ErrorData",
+    "InvalidArguments",
     "LocalProtocolError",
     "McpError",
     "NoActiveCall",
@@ -185,6 +187,21 @@ class ConnectionLost(DedalusError, ConnectionError):
 
     def __str__(self) -> str:
         return self.reason
+
+
+class InvalidArguments(DedalusError, ValueError):
+    """Arguments do not fit what a handler takes; the handler was not called.
+
+    Attributes:
+        problems: One short sentence for each argument at fault: its name, and what is legal.
+    """
+
+    def __init__(self, *problems: str) -> None:
+        super().__init__(*problems)
+        self.problems = problems
+
+    def __str__(self) -> str:
+        return "; ".join(self.problems)
 
 
 class ToolError(DedalusError):
