@@ -1,0 +1,92 @@
+"""When a call has been waited for long enough, without reading any clock.
+
+    running ──progressed()──▶ starts anew, never beyond the total
+       │ ▲
+    stop() start()            a person is being asked: that time does not count
+
+Every method takes the present time and sets `deadline`, in seconds of one monotonic clock.
+
+Layer: L2; imports nothing of this package.
+"""
+
+from __future__ import annotations
+
+from math import inf
+
+__all__ = ("Clock", "Timeout")
+
+
+class Timeout:
+    """How long to wait for the reply to a call.
+
+    Args:
+        seconds: The time to wait, in seconds.
+        reset_on_progress: Whether each progress notice of the call starts that time anew.
+        total: The longest time to wait however much progress there is, in seconds; None for
+            no such limit.
+
+    Raises:
+        ValueError: A time is negative or not a number.
+
+    Source: MCP 2025-11-25, basic/lifecycle, "Timeouts"; CANC-13 and CANC-14 in short.
+    """
+
+    __slots__ = ("reset_on_progress", "seconds", "total")
+
+    def __init__(self, seconds: float, *, reset_on_progress: bool = False, total: float | None = None) -> None:
+        for name, value in (("seconds", seconds), ("total", total)):
+            if value is not None and not value >= 0:
+                raise ValueError(f"timeout: {name} is a number of seconds >= 0, not {value!r}")
+        self.seconds = seconds
+        self.reset_on_progress = reset_on_progress
+        self.total = total
+
+    def __repr__(self) -> str:
+        return f"Timeout({self.seconds!r}, reset_on_progress={self.reset_on_progress!r}, total={self.total!r})"
+
+
+class Clock:
+    """The deadline of one call.
+
+    Args:
+        timeout: How long the call may take.
+        now: The present time.
+
+    Attributes:
+        deadline: When the wait is over; `math.inf` while the clock is stopped.
+    """
+
+    __slots__ = ("_end", "_last", "_stopped_at", "_timeout", "deadline")
+
+    def __init__(self, timeout: Timeout, now: float) -> None:
+        self._timeout = timeout
+        self._end = now + timeout.seconds
+        self._last = inf if timeout.total is None else now + timeout.total
+        self._stopped_at: float | None = None
+        self.deadline = min(self._end, self._last)
+
+    def progressed(self, now: float) -> None:
+        """The peer showed a sign of life."""
+        if self._timeout.reset_on_progress:
+            begin = now if self._stopped_at is None else self._stopped_at
+            self._end = begin + self._timeout.seconds
+            self._set()
+
+    def stop(self, now: float) -> None:
+        """Time does not count from now on.  Idempotent."""
+        if self._stopped_at is None:
+            self._stopped_at = now
+            self.deadline = inf
+
+    def start(self, now: float) -> None:
+        """Time counts again, from where it stopped.  Idempotent."""
+        if self._stopped_at is not None:
+            pause = now - self._stopped_at
+            self._stopped_at = None
+            self._end += pause
+            self._last += pause
+            self._set()
+
+    def _set(self) -> None:
+        if self._stopped_at is None:
+            self.deadline = min(self._end, self._last)

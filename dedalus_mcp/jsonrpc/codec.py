@@ -1,0 +1,193 @@
+"""Bytes to typed messages and back; nothing that comes from outside makes it raise.
+
+    decode(frame) ──▶ Call | Notice | Success | Failure     one message
+                  ──▶ [message | Malformed, ...]            a batch
+                  ──▶ Malformed                             anything else, with the reply to give
+
+`params` and `result` stay raw: the owner of the method decodes them, so every byte is decoded
+once.  Encoding is one pass over the whole message.
+
+Layer: L1; imports `errors` and `messages` only.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+from msgspec import UNSET, Raw, UnsetType
+
+from dedalus_mcp.errors import INVALID_REQUEST, PARSE_ERROR, ErrorData, LocalProtocolError
+from dedalus_mcp.jsonrpc.messages import Call, Failure, Malformed, Message, Notice, RequestId, Success
+
+__all__ = ("Decoded", "decode", "encode", "encode_batch", "plain")
+
+Decoded: TypeAlias = Message | Malformed | list[Message | Malformed]
+
+
+class _Envelope(msgspec.Struct):
+    # msgspec cannot tell messages apart by the members present, so all of them are decoded
+    # into this one and classified afterwards.
+    jsonrpc: Literal["2.0"]
+    id: RequestId | UnsetType | None = UNSET
+    method: str | UnsetType = UNSET
+    params: Raw | UnsetType = UNSET
+    result: Raw | UnsetType = UNSET
+    error: ErrorData | UnsetType = UNSET
+
+
+_decode_envelope = msgspec.json.Decoder(_Envelope).decode
+_decode_items = msgspec.json.Decoder(list[Raw]).decode
+
+
+def decode(frame: bytes | Raw) -> Decoded:
+    """Read one frame.  Never raises, whatever the bytes are."""
+    try:
+        return _classify(_decode_envelope(frame))
+    except (msgspec.DecodeError, RecursionError) as error:
+        return _decode_batch(frame) if _is_array(frame) else _malformed(frame, error)
+
+
+def _classify(envelope: _Envelope) -> Message | Malformed:
+    if envelope.method is UNSET:
+        return _reply(envelope)
+    id = envelope.id
+    if envelope.result is not UNSET or envelope.error is not UNSET:
+        return _invalid(id, "a message with 'method' has neither 'result' nor 'error'")
+    if id is UNSET:
+        return Notice(envelope.method, envelope.params)
+    if id is None:
+        return _invalid(None, "'id' is a string or an integer, never null")
+    return Call(id, envelope.method, envelope.params)
+
+
+def _reply(envelope: _Envelope) -> Message | Malformed:
+    id, result, error = envelope.id, envelope.result, envelope.error
+    if result is UNSET and error is UNSET:
+        return _invalid(id, "a message has 'method', 'result' or 'error'")
+    if result is UNSET and error is not UNSET:
+        return Failure(None if id is UNSET else id, error)
+    if error is UNSET and id is not UNSET and id is not None:
+        return Success(id, result)
+    return _invalid(id, "a reply has an 'id' and either 'result' or 'error'", is_reply=True)
+
+
+def _invalid(id: RequestId | UnsetType | None, why: str, *, is_reply: bool = False) -> Malformed:
+    return Malformed(None if id is UNSET else id, ErrorData(INVALID_REQUEST, f"Invalid message: {why}"), is_reply)
+
+
+def _is_array(frame: bytes | Raw) -> bool:
+    return bytes(memoryview(frame)[:64]).lstrip(b" \t\r\n")[:1] == b"["
+
+
+def _decode_batch(frame: bytes | Raw) -> list[Message | Malformed] | Malformed:
+    try:
+        items = _decode_items(frame)
+    except (msgspec.DecodeError, RecursionError) as error:
+        return _malformed(frame, error)
+    if not items:
+        return _invalid(None, "a batch has at least one message")
+    return [_invalid(None, "no batch inside a batch") if _is_array(item) else _decode_item(item) for item in items]
+
+
+def _decode_item(item: Raw) -> Message | Malformed:
+    try:
+        return _classify(_decode_envelope(item))
+    except (msgspec.DecodeError, RecursionError) as error:
+        return _malformed(item, error)
+
+
+def _malformed(frame: bytes | Raw, error: Exception) -> Malformed:
+    """Say what is wrong, and whose message it was: a peer that gets its id back does not hang."""
+    id, is_reply = _recover(frame)
+    if isinstance(error, msgspec.ValidationError):
+        return Malformed(id, ErrorData(INVALID_REQUEST, f"Invalid message: {error}"), is_reply)
+    why = "nested too deeply" if isinstance(error, RecursionError) else "not valid JSON in UTF-8"
+    return Malformed(id, ErrorData(PARSE_ERROR, f"Parse error: {why}"), is_reply)
+
+
+def _recover(frame: bytes | Raw) -> tuple[RequestId | None, bool]:
+    # The standard parser reads what msgspec refuses whole: lone surrogates, NaN, huge numbers.
+    try:
+        message = json.loads(str(memoryview(frame), "utf-8", "replace"))
+    except (ValueError, RecursionError):
+        return None, False
+    if not isinstance(message, dict):
+        return None, False
+    id = message.get("id")
+    legible = isinstance(id, (int, str)) and not isinstance(id, bool)
+    return (id if legible else None), "method" not in message and ("result" in message or "error" in message)
+
+
+def encode(message: Message) -> bytes:
+    """Write one message as one frame, free of line breaks of any kind.
+
+    A reply or notice that holds half of a surrogate pair goes out with U+FFFD in its place.
+
+    Raises:
+        LocalProtocolError: The message cannot be JSON, or it is a call and would be altered.
+    """
+    try:
+        frame = _encode(message)
+    except UnicodeEncodeError as error:
+        if isinstance(message, Call):
+            raise LocalProtocolError(f"{message.method!r} holds half of a surrogate pair, which UTF-8 lacks") from error
+        frame = _encode(_whole(msgspec.to_builtins(message, enc_hook=plain)))
+    except RecursionError as error:
+        raise LocalProtocolError("the message is nested too deeply, or holds itself") from error
+    except (TypeError, ValueError, OverflowError, msgspec.MsgspecError) as error:
+        raise LocalProtocolError(f"the message cannot be written as JSON: {error}") from error
+    return frame if frame.isascii() else _escaped(frame)
+
+
+def encode_batch(frames: list[bytes]) -> bytes:
+    """Join encoded messages into one batch frame (2025-03-26)."""
+    return b"[" + b",".join(frames) + b"]"
+
+
+def plain(value: Any) -> Any:
+    """Turn a value that msgspec does not know into one that it does.
+
+    Subclasses of str, int, float, dict and list count as what they are made of, and pydantic
+    models as their JSON form.
+
+    Raises:
+        NotImplementedError: The value is nothing of that kind.
+    """
+    dump = getattr(value, "model_dump", None)
+    if dump is not None:
+        return dump(mode="json", by_alias=True)
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float):
+        return float(value)
+    if isinstance(value, list):
+        return list(value)
+    raise NotImplementedError(f"{type(value).__name__} is not JSON")
+
+
+_encode = msgspec.json.Encoder(enc_hook=plain).encode
+
+
+def _escaped(frame: bytes) -> bytes:
+    # Readers that split at Unicode's line breaks (NEL, LS, PS) would cut the message in two.
+    # Inside JSON these bytes occur in strings only.
+    frame = frame.replace(b"\xe2\x80\xa8", b"\\u2028").replace(b"\xe2\x80\xa9", b"\\u2029")
+    return frame.replace(b"\xc2\x85", b"\\u0085")
+
+
+def _whole(value: Any) -> Any:
+    """`value` (builtins) with U+FFFD for every half of a surrogate pair; whole pairs are joined."""
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, dict):
+        return {_whole(key): _whole(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_whole(item) for item in value]
+    return value

@@ -1,0 +1,165 @@
+"""Who waits for what: correlation in both directions, for one conversation, without I/O.
+
+`Exchange` does no I/O, starts no task and reads no clock.  Its methods never await, so no
+other code sees half a change, and every interleaving is a plain unit test.  What waits for a
+call of ours (a *waiter*) and what answers a call of theirs (a *run*) are the caller's own
+objects: the exchange keeps them and hands them back.
+
+    ours:    open() ──▶ open ──settle(reply)──▶ settled, exactly once
+                          ├────abandon()──────▶ abandoned; its late reply is known as such
+                          └────close()────────▶ settled, without a reply
+    theirs:  accept() ─▶ running ──finish()───▶ finished; only now its id is free again
+                          ├────cancel()───────▶ ending: the id is free, the run still counts
+                          └────close()────────▶ ending
+
+Layer: L2; imports `errors` and `messages` only.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Generic, TypeVar
+
+from dedalus_mcp.errors import INTERNAL_ERROR, INVALID_REQUEST, ConnectionLost, LocalProtocolError, McpError
+from dedalus_mcp.jsonrpc.messages import RequestId
+
+__all__ = ("Exchange", "Stray")
+
+Waiter = TypeVar("Waiter")
+Run = TypeVar("Run")
+
+# Enough abandoned ids to recognise every late reply of a peer that is not hopelessly behind.
+MAX_REMEMBERED = 1024
+
+
+class Stray(Enum):
+    """A reply that settles nothing, and why.  None of them harms the conversation."""
+
+    LATE = "its call was abandoned"
+    DUPLICATE = "its call is settled already"
+    UNKNOWN = "no such call was ever made"
+
+
+class Exchange(Generic[Waiter, Run]):
+    """The open calls of both sides.
+
+    Args:
+        max_open: How many calls of ours may be open at once (a count).
+        max_running: How many calls of theirs may run at once, those still ending included.
+    """
+
+    def __init__(self, *, max_open: int, max_running: int) -> None:
+        self._max_open = max_open
+        self._max_running = max_running
+        self._last_id = 0  # ids are 1, 2, 3...: some peers take 0 for null
+        self._open: dict[int, Waiter] = {}
+        self._abandoned: dict[int, None] = {}  # in order of abandonment
+        self._running: dict[RequestId, Run] = {}  # 1 and "1" are different ids, and different keys
+        self._busy: set[Run] = set()
+        self._closed: str | None = None
+
+    @property
+    def busy(self) -> int:
+        """How many calls of theirs run, those still ending included."""
+        return len(self._busy)
+
+    @property
+    def waiters(self) -> list[Waiter]:
+        """The waiters of our open calls, oldest first."""
+        return list(self._open.values())
+
+    def open(self, waiter: Waiter) -> int:
+        """Open a call of ours and return its id.
+
+        Raises:
+            LocalProtocolError: `max_open` calls are open already.
+            ConnectionLost: The exchange is closed.
+        """
+        if self._closed is not None:
+            raise ConnectionLost(self._closed)
+        if len(self._open) >= self._max_open:
+            raise LocalProtocolError(f"too many calls: {self._max_open} are open already, which is the limit")
+        self._last_id += 1
+        self._open[self._last_id] = waiter
+        return self._last_id
+
+    def settle(self, id: RequestId | None) -> Waiter | Stray:
+        """Take a reply to the call `id`: whoever waits for it, or why nobody does.
+
+        An id of ours that comes back as its decimal string is accepted: some peers do that.
+        """
+        number = _ours(id)
+        if number is None or not 0 < number <= self._last_id:
+            return Stray.UNKNOWN
+        if number in self._open:
+            return self._open.pop(number)
+        if number in self._abandoned:
+            del self._abandoned[number]
+            return Stray.LATE
+        return Stray.DUPLICATE
+
+    def abandon(self, id: int) -> bool:
+        """Stop waiting for our call `id`; True if it was open, so the peer is worth telling."""
+        if self._open.pop(id, None) is None:
+            return False
+        self._abandoned[id] = None
+        if len(self._abandoned) > MAX_REMEMBERED:
+            del self._abandoned[next(iter(self._abandoned))]
+        return True
+
+    def accept(self, id: RequestId, run: Run) -> None:
+        """Begin to answer a call of theirs.
+
+        Raises:
+            McpError: The reply to give instead: `id` is that of a running call (which goes on
+                undisturbed), or `max_running` calls run already.
+            ConnectionLost: The exchange is closed.
+        """
+        if self._closed is not None:
+            raise ConnectionLost(self._closed)
+        if id in self._running:
+            raise McpError(INVALID_REQUEST, f"Invalid request: a call with id {_short(id)} is still running")
+        if len(self._busy) >= self._max_running:
+            raise McpError(INTERNAL_ERROR, f"Too many calls: {self._max_running} are running, which is the limit")
+        self._running[id] = run
+        self._busy.add(run)
+
+    def cancel(self, id: RequestId | None) -> Run | None:
+        """Free the id of their running call and return the run to be ended; None if there is none."""
+        return None if id is None else self._running.pop(id, None)
+
+    def finish(self, id: RequestId, run: Run) -> None:
+        """The run is over, however it ended.  Idempotent."""
+        if self._running.get(id) is run:
+            del self._running[id]
+        self._busy.discard(run)
+
+    def lose(self, reason: str) -> list[Waiter]:
+        """No reply can come any more: refuse new calls both ways, and settle ours.  Idempotent."""
+        if self._closed is None:
+            self._closed = reason
+        waiters = list(self._open.values())
+        self._open.clear()
+        return waiters
+
+    def close(self, reason: str) -> tuple[list[Waiter], list[Run]]:
+        """End everything: the waiters to be told, and the runs to be ended.  Idempotent."""
+        waiters = self.lose(reason)
+        runs = list(self._running.values())
+        self._running.clear()
+        return waiters, runs
+
+
+def _ours(id: RequestId | None) -> int | None:
+    """The number that `id` stands for, if it can be one of ours at all."""
+    if isinstance(id, int):
+        return id
+    # 18 digits: beyond any id of ours, and short enough to be cheap.
+    if id is None or len(id) > 18 or not id.isascii() or not id.isdigit() or (id[0] == "0"):
+        return None
+    return int(id)
+
+
+def _short(id: RequestId) -> str:
+    text = repr(id)
+    return text if len(text) <= 80 else text[:77] + "..."
