@@ -171,7 +171,7 @@ class RequestTimeout(DedalusError, TimeoutError):
         self.seconds = seconds
 
     def __str__(self) -> str:
-        return f"no answer to {self.method!r} within {self.seconds:g} s"
+        return f"no answer to {self.method!r} within {self.seconds:.3g} s"
 
 
 class ConnectionLost(DedalusError, ConnectionError):

@@ -13,7 +13,7 @@ Layer: L1; imports `errors` and `messages` only.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal, TypeAlias
 
 import msgspec
@@ -111,14 +111,15 @@ def _malformed(frame: bytes | Raw, error: Exception) -> Malformed:
 def _recover(frame: bytes | Raw) -> tuple[RequestId | None, bool]:
     # The standard parser reads what msgspec refuses whole: lone surrogates, NaN, huge numbers.
     try:
-        message = json.loads(str(memoryview(frame), "utf-8", "replace"))
+        message: Any = json.loads(str(memoryview(frame), "utf-8", "replace"))
     except (ValueError, RecursionError):
         return None, False
     if not isinstance(message, dict):
         return None, False
-    id = message.get("id")
+    members: dict[str, Any] = message
+    id = members.get("id")
     legible = isinstance(id, (int, str)) and not isinstance(id, bool)
-    return (id if legible else None), "method" not in message and ("result" in message or "error" in message)
+    return (id if legible else None), "method" not in members and ("result" in members or "error" in members)
 
 
 def encode(message: Message) -> bytes:
@@ -160,7 +161,8 @@ def plain(value: Any) -> Any:
     if dump is not None:
         return dump(mode="json", by_alias=True)
     if isinstance(value, Mapping):
-        return dict(value)
+        mapping: Mapping[Any, Any] = value
+        return dict(mapping)
     if isinstance(value, str):
         return str.__str__(value)
     if isinstance(value, int):
@@ -168,7 +170,8 @@ def plain(value: Any) -> Any:
     if isinstance(value, float):
         return float(value)
     if isinstance(value, list):
-        return list(value)
+        items: list[Any] = value
+        return list(items)
     raise NotImplementedError(f"{type(value).__name__} is not JSON")
 
 
@@ -187,7 +190,9 @@ def _whole(value: Any) -> Any:
     if isinstance(value, str):
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, dict):
-        return {_whole(key): _whole(item) for key, item in value.items()}
+        mapping: dict[Any, Any] = value
+        return {_whole(key): _whole(item) for key, item in mapping.items()}
     if isinstance(value, (list, tuple)):
-        return [_whole(item) for item in value]
+        items: Iterable[Any] = value
+        return [_whole(item) for item in items]
     return value

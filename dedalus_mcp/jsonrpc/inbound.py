@@ -1,0 +1,75 @@
+"""One call of theirs, while it is answered.
+
+Layer: L3.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import anyio
+
+from dedalus_mcp.jsonrpc.codec import encode_batch
+from dedalus_mcp.jsonrpc.messages import RequestId
+from dedalus_mcp.transport import Channel
+
+__all__ = ("BatchReply", "Inbound")
+
+
+class Inbound:
+    """A running call of the peer.
+
+    Attributes:
+        id: Its id, to be echoed.
+        method: What is called.
+        params: `msgspec.Raw`, or UNSET when the call has none.
+        channel: Where everything that belongs to this call goes out.
+        scope: The handler's cancel scope.
+        cancelled: Why nobody wants the reply any more; None as long as somebody does.
+    """
+
+    __slots__ = ("batch", "cancelled", "channel", "id", "method", "params", "scope")
+
+    def __init__(self, id: RequestId, method: str, params: Any, channel: Channel, batch: BatchReply | None) -> None:
+        self.id = id
+        self.method = method
+        self.params = params
+        self.channel = channel
+        self.batch = batch
+        self.scope = anyio.CancelScope()
+        self.cancelled: str | None = None
+
+    def cancel(self, reason: str) -> None:
+        """End the handler; no reply will be sent.  The first reason stands."""
+        if self.cancelled is None:
+            self.cancelled = reason
+            self.scope.cancel()
+
+    def reply(self, frame: bytes | None) -> None:
+        """Send the reply, or None for a call that gets none."""
+        if self.batch is not None:
+            self.batch.add(frame)
+        elif frame is not None:
+            self.channel.send(frame)
+
+
+class BatchReply:
+    """The replies to one batch, sent as one array when the last is there (2025-03-26).
+
+    Args:
+        channel: Where the array goes.
+        due: How many calls and faults the batch holds; each `add`s once.
+    """
+
+    def __init__(self, channel: Channel, due: int) -> None:
+        self._channel = channel
+        self._due = due
+        self._frames: list[bytes] = []
+
+    def add(self, frame: bytes | None) -> None:
+        """Take one reply, or None where none is given."""
+        self._due -= 1
+        if frame is not None:
+            self._frames.append(frame)
+        if self._due == 0 and self._frames:
+            self._channel.send(encode_batch(self._frames))

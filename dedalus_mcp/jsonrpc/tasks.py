@@ -1,0 +1,86 @@
+"""Tasks that outlive the code that starts them, on asyncio and trio alike.
+
+A handler's task belongs to its conversation, not to the loop that read its call, and must start
+from plain synchronous code.  So it is a native task of the event loop, kept here until it ends.
+anyio's task groups would need an owner task for every conversation, and cost twice as much.
+
+Nothing may leave such a task but cancellation: on trio it would end the program.
+
+Layer: L3.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import sys
+from collections.abc import Callable, Coroutine
+from functools import partial
+from typing import Any, TypeAlias
+
+import anyio
+
+__all__ = ("Tasks",)
+
+Run: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
+
+
+class Tasks:
+    """A set of running tasks.  Starting is synchronous; waiting for the end is not."""
+
+    def __init__(self) -> None:
+        self._running: set[object] = set()
+        self._idle: anyio.Event | None = None
+
+    def __len__(self) -> int:
+        return len(self._running)
+
+    def start(self, run: Run, ended: Callable[[], None], *, detached: bool = False) -> None:
+        """Start `run()` in a task of its own.
+
+        Args:
+            run: Raises nothing but cancellation.
+            ended: Called when the task is over, also when it was cancelled before its first step.
+            detached: Whether the task starts with an empty context instead of the caller's,
+                which it would otherwise keep alive.
+        """
+        context = contextvars.Context() if detached else None
+        if _in_trio():
+            self._start_on_trio(run, ended, context or contextvars.copy_context())
+        else:
+            task = asyncio.get_running_loop().create_task(run(), context=context)
+            self._running.add(task)
+            task.add_done_callback(partial(self._done, ended))
+
+    async def wait(self) -> None:
+        """Return when no task is left."""
+        while self._running:
+            if self._idle is None:
+                self._idle = anyio.Event()
+            await self._idle.wait()
+
+    def _start_on_trio(self, run: Run, ended: Callable[[], None], context: contextvars.Context) -> None:
+        import trio  # noqa: PLC0415 - only ever reached where it is running
+
+        key = object()
+
+        async def main() -> None:
+            try:
+                await run()
+            finally:
+                self._done(ended, key)
+
+        self._running.add(key)
+        trio.lowlevel.spawn_system_task(main, context=context)
+
+    def _done(self, ended: Callable[[], None], task: object) -> None:
+        self._running.discard(task)
+        ended()
+        if not self._running and self._idle is not None:
+            self._idle.set()
+            self._idle = None
+
+
+def _in_trio() -> bool:
+    trio = sys.modules.get("trio")
+    return trio is not None and bool(trio.lowlevel.in_trio_task())

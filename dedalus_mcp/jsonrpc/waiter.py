@@ -1,0 +1,106 @@
+"""One call of ours, waited for: its outcome, and the clock that bounds the wait.
+
+Layer: L3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import anyio
+from msgspec import Raw
+
+from dedalus_mcp.errors import ConnectionLost, McpError, RemoteProtocolError, RequestTimeout
+from dedalus_mcp.jsonrpc.clock import Clock, Timeout
+from dedalus_mcp.jsonrpc.messages import Failure, Malformed, Success
+
+__all__ = ("Progress", "Waiter")
+
+Progress = Callable[[Raw], None]
+"""Takes the params of a progress notice.  Called in the read loop: it must not block or raise."""
+
+
+class Waiter:
+    """Waits for the outcome of one call.
+
+    Args:
+        method: The method called, for errors.
+        timeout: How long to wait; None for no limit.
+        progress: Told about each progress notice of the call.
+    """
+
+    __slots__ = ("_clock", "_event", "_outcome", "_scope", "_timeout", "method", "progress")
+
+    def __init__(self, method: str, timeout: Timeout | None, progress: Progress | None) -> None:
+        self.method = method
+        self.progress = progress
+        self._timeout = timeout
+        self._event = anyio.Event()
+        self._outcome: Success | Exception | None = None
+        self._clock: Clock | None = None
+        self._scope: anyio.CancelScope | None = None
+
+    def settle(self, outcome: Success | Failure | Malformed | ConnectionLost) -> None:
+        """Take the one outcome and wake whoever waits."""
+        if isinstance(outcome, Failure):
+            self._outcome = McpError(outcome.error)
+        elif isinstance(outcome, Malformed):
+            self._outcome = RemoteProtocolError(f"bad reply to {self.method!r}: {outcome.error.message}")
+        else:
+            self._outcome = outcome
+        self._event.set()
+
+    async def wait(self, *, stopped: bool) -> None:
+        """Wait until settled.
+
+        Args:
+            stopped: Whether the clock is stopped at first.
+
+        Raises:
+            RequestTimeout: The clock ran out first.
+        """
+        if self._timeout is None:
+            await self._event.wait()
+            return
+        now = anyio.current_time()
+        self._clock = Clock(self._timeout, now)
+        if stopped:
+            self._clock.stop(now)
+        self._scope = anyio.CancelScope(deadline=self._clock.deadline)
+        with self._scope:
+            await self._event.wait()
+        if self._outcome is None:
+            raise RequestTimeout(self.method, anyio.current_time() - now)
+
+    def result(self) -> Raw:
+        """Return the result of a settled call.
+
+        Raises:
+            McpError: The peer replied with an error.
+            RemoteProtocolError: The peer's reply was not one.
+            ConnectionLost: No reply can come.
+        """
+        if isinstance(self._outcome, Success):
+            raw: Raw = self._outcome.result
+            return raw
+        assert self._outcome is not None, "not settled"
+        raise self._outcome
+
+    def progressed(self, params: Raw) -> None:
+        """Take a progress notice of the call."""
+        self._move(Clock.progressed)
+        if self.progress is not None:
+            self.progress(params)
+
+    def stop_clock(self) -> None:
+        """Let no time count from now on."""
+        self._move(Clock.stop)
+
+    def start_clock(self) -> None:
+        """Let time count again."""
+        self._move(Clock.start)
+
+    def _move(self, change: Callable[[Clock, float], None]) -> None:
+        if self._clock is not None and self._scope is not None:
+            change(self._clock, anyio.current_time())
+            self._scope.deadline = self._clock.deadline
