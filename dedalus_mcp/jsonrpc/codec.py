@@ -13,7 +13,7 @@ Layer: L1; imports `errors` and `messages` only.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeAlias
 
 import msgspec
@@ -148,6 +148,15 @@ def encode_batch(frames: list[bytes]) -> bytes:
     return b"[" + b",".join(frames) + b"]"
 
 
+_MADE_OF: tuple[tuple[type, Callable[[Any], Any]], ...] = (
+    (str, str.__str__),
+    (int, int),
+    (float, float),
+    (Mapping, dict),
+    (list, list),
+)
+
+
 def plain(value: Any) -> Any:
     """Turn a value that msgspec does not know into one that it does.
 
@@ -160,18 +169,9 @@ def plain(value: Any) -> Any:
     dump = getattr(value, "model_dump", None)
     if dump is not None:
         return dump(mode="json", by_alias=True)
-    if isinstance(value, Mapping):
-        mapping: Mapping[Any, Any] = value
-        return dict(mapping)
-    if isinstance(value, str):
-        return str.__str__(value)
-    if isinstance(value, int):
-        return int(value)
-    if isinstance(value, float):
-        return float(value)
-    if isinstance(value, list):
-        items: list[Any] = value
-        return list(items)
+    for base, made_of in _MADE_OF:
+        if isinstance(value, base):
+            return made_of(value)
     raise NotImplementedError(f"{type(value).__name__} is not JSON")
 
 
@@ -187,12 +187,11 @@ def _escaped(frame: bytes) -> bytes:
 
 def _whole(value: Any) -> Any:
     """`value` (builtins) with U+FFFD for every half of a surrogate pair; whole pairs are joined."""
-    if isinstance(value, str):
+    kind: type[Any] = type(value)
+    if kind is str:
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    if isinstance(value, dict):
-        mapping: dict[Any, Any] = value
-        return {_whole(key): _whole(item) for key, item in mapping.items()}
-    if isinstance(value, (list, tuple)):
-        items: Iterable[Any] = value
-        return [_whole(item) for item in items]
+    if kind is dict:
+        return {_whole(key): _whole(item) for key, item in value.items()}
+    if kind in (list, tuple):
+        return [_whole(item) for item in value]
     return value
