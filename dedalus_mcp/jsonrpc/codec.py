@@ -111,12 +111,9 @@ def _malformed(frame: bytes | Raw, error: Exception) -> Malformed:
 def _recover(frame: bytes | Raw) -> tuple[RequestId | None, bool]:
     # The standard parser reads what msgspec refuses whole: lone surrogates, NaN, huge numbers.
     try:
-        message: Any = json.loads(str(memoryview(frame), "utf-8", "replace"))
-    except (ValueError, RecursionError):
+        members = msgspec.convert(json.loads(str(memoryview(frame), "utf-8", "replace")), dict[str, Any])
+    except (ValueError, RecursionError, msgspec.ValidationError):
         return None, False
-    if not isinstance(message, dict):
-        return None, False
-    members: dict[str, Any] = message
     id = members.get("id")
     legible = isinstance(id, (int, str)) and not isinstance(id, bool)
     return (id if legible else None), "method" not in members and ("result" in members or "error" in members)
@@ -187,7 +184,7 @@ def _escaped(frame: bytes) -> bytes:
 
 def _whole(value: Any) -> Any:
     """`value` (builtins) with U+FFFD for every half of a surrogate pair; whole pairs are joined."""
-    kind: type[Any] = type(value)
+    kind: object = type(value)
     if kind is str:
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if kind is dict:
