@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, cast
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
@@ -184,7 +184,7 @@ def _escaped(frame: bytes) -> bytes:
 
 def _whole(value: Any) -> Any:
     """`value` (builtins) with U+FFFD for every half of a surrogate pair; whole pairs are joined."""
-    kind: object = type(value)
+    kind = cast("type[object]", type(value))
     if kind is str:
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if kind is dict:
