@@ -19,7 +19,7 @@ lint: .venv/dev
 
 types: .venv/dev
 	@$(BIN)/mypy
-	@$(BIN)/pyright
+	@$(BIN)/pyright --pythonpath $(BIN)/python
 
 format: .venv/dev
 	@$(BIN)/ruff check --fix-only

