@@ -17,7 +17,7 @@ Source: JSON-RPC 2.0, section 5.1 (https://www.jsonrpc.org/specification#error_o
 from __future__ import annotations
 
 import sys
-from typing import Any, overload
+from typing import Any, Self, TypeVar, overload
 
 import msgspec
 
@@ -124,15 +124,17 @@ class McpError(DedalusError):
         elif not isinstance(error, ErrorData):  # the official package's own model, by shape
             error = ErrorData(error.code, error.message, error.data)
         self.error = error
-        super().__init__(error.code, error.message, error.data)
+        # Not super(): beside the official package the next in line is its class, whose arguments differ.
+        Exception.__init__(self, error.code, error.message, error.data)
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> McpError:
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Decide, when raising, whether the official package is there to be pleased."""
         return super().__new__(_also_official(cls), *args)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        own = next(cls for cls in type(self).__mro__ if cls.__module__ != _BRIDGE)
-        return own, self.args
+        # Made again without __init__, whose arguments a subclass may have changed.
+        own = vars(type(self)).get("_bridged", type(self))
+        return _restore, (own, self.args), self.__dict__
 
     def __str__(self) -> str:
         return self.error.message
@@ -222,18 +224,25 @@ class ToolError(DedalusError):
         return self.message if code is None else f"[{code}] {self.message}"
 
 
-_BRIDGE = "dedalus_mcp.errors.official"
+_E = TypeVar("_E", bound="McpError")
 _bridges: dict[tuple[type, type], type] = {}
 
 
-def _also_official(cls: type[McpError]) -> type[McpError]:
+def _also_official(cls: type[_E]) -> type[_E]:
     """`cls`, or a subclass of it that is also the official package's error, if that is imported."""
     module = sys.modules.get("mcp.shared.exceptions")
-    official = getattr(module, "McpError", None) or getattr(module, "MCPError", None)
+    official: object = getattr(module, "McpError", None) or getattr(module, "MCPError", None)
     if not isinstance(official, type) or issubclass(cls, official) or issubclass(official, DedalusError):
         return cls
-    bridge = _bridges.get((cls, official))
-    if bridge is None:
-        bridge = type(cls.__name__, (cls, official), {"__module__": _BRIDGE, "__qualname__": cls.__qualname__})
-        _bridges[cls, official] = bridge
-    return bridge
+    if (cls, official) not in _bridges:
+        bases: tuple[type, ...] = (cls, official)
+        members = {"__module__": cls.__module__, "__qualname__": cls.__qualname__, "_bridged": cls}
+        try:
+            _bridges[cls, official] = type(cls.__name__, bases, members)
+        except TypeError:  # a class that cannot be subclassed just so; raising it must work all the same
+            _bridges[cls, official] = cls
+    return _bridges[cls, official]
+
+
+def _restore(cls: type[McpError], args: tuple[Any, ...]) -> McpError:
+    return cls.__new__(cls, *args)

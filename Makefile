@@ -1,0 +1,57 @@
+# Everything runs in .venv, which is made at first use and left alone until pyproject.toml changes.
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+
+.PHONY: demo test check lint types format cover interop dist clean
+
+demo: .venv/project
+	@$(BIN)/python examples/demo.py
+
+test: .venv/dev interop
+	@$(BIN)/python -m pytest
+
+check: lint types test
+
+lint: .venv/dev
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check
+
+types: .venv/dev
+	@$(BIN)/mypy
+	@$(BIN)/pyright --pythonpath $(BIN)/python
+
+format: .venv/dev
+	@$(BIN)/ruff check --fix-only
+	@$(BIN)/ruff format
+
+cover: .venv/dev
+	@$(BIN)/coverage run -m pytest
+	@$(BIN)/coverage report --show-missing --skip-covered
+
+# Other people's clients and servers, for tests/interop; they live outside the repository.
+interop: .venv/dev
+	@$(BIN)/python tests/interop/install.py
+
+dist: .venv/dev
+	@$(BIN)/python -m build --no-isolation
+
+clean:
+	rm -rf .venv build dist .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -prune -exec rm -rf {} +
+
+# Dependency groups need pip 25.1; the pip that Python brings may be older.
+.venv/pip:
+	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed: make PYTHON=..." * (sys.version_info < (3, 11)))'
+	@echo "Setting up .venv (once)..."
+	@$(PYTHON) -m venv .venv
+	@$(PIP) install --upgrade "pip>=25.1"
+	@touch $@
+
+.venv/project: .venv/pip pyproject.toml dedalus_mcp_names.pth
+	@$(PIP) install --editable .
+	@touch $@
+
+.venv/dev: .venv/project
+	@$(PIP) install --group dev
+	@touch $@

@@ -1,0 +1,44 @@
+"""Every test in this folder needs other people's programs: mark it, and see that they are here."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.interop.install import install
+from tests.interop.peers import Inspector, Mcpdo, missing
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.is_relative_to(Path(__file__).parent):
+            item.add_marker(pytest.mark.interop)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def peers() -> None:
+    """Installs what is missing; only where that cannot be done, and nobody relies on it, the tests are skipped."""
+    if not missing():
+        return
+    try:
+        install()
+    except (OSError, subprocess.CalledProcessError) as error:
+        if os.environ.get("CI"):
+            raise
+        pytest.skip(f"cannot install {', '.join(missing())}: {error}")
+
+
+@pytest.fixture(scope="module")
+def inspector(tmp_path_factory: pytest.TempPathFactory) -> Inspector:
+    return Inspector(tmp_path_factory.mktemp("inspector"))
+
+
+@pytest.fixture(scope="module")
+def mcpdo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mcpdo]:
+    mcpdo = Mcpdo(tmp_path_factory.mktemp("mcpdo"))
+    yield mcpdo
+    mcpdo.stop()
