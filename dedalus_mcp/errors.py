@@ -5,7 +5,8 @@
     │   ├── LocalProtocolError       by this process: nothing was sent
     │   └── RemoteProtocolError      by the peer: the connection goes on
     ├── McpError                   a JSON-RPC error object: the peer's answer, or ours to it
-    │   └── NoActiveCall             asked for something that only a running call has
+    │   └── AskFailed                a question to the client's user came to nothing
+    │       └── NoActiveCall           ... because no call is being answered
     ├── RequestTimeout             no answer came in time
     ├── ConnectionLost             no answer can come any more
     ├── InvalidArguments           arguments that do not fit what a handler takes
@@ -33,6 +34,7 @@ __all__ = (
     "RESOURCE_NOT_FOUND",
     "UNSUPPORTED_PROTOCOL_VERSION",
     "URL_ELICITATION_REQUIRED",
+    "AskFailed",
     "ConnectionLost",
     "DedalusError",
     "ErrorData",
@@ -155,7 +157,16 @@ class McpError(DedalusError):
         return self.error.data
 
 
-class NoActiveCall(McpError, RuntimeError):
+class AskFailed(McpError):
+    """A question to the client came to nothing.
+
+    Its code tells why: -32601, the client cannot be asked; -32602, the question or the answer
+    is not legal; -32603, no answer came in time; -32000, the connection is lost; any other, the
+    client's own error.  A tool that lets it pass ends as an `isError` result with its message.
+    """
+
+
+class NoActiveCall(AskFailed, RuntimeError):
     """Something that only a running call can do was asked for outside of one."""
 
 

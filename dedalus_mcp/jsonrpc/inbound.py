@@ -26,9 +26,11 @@ class Inbound:
         channel: Where everything that belongs to this call goes out.
         scope: The handler's cancel scope.
         cancelled: Why nobody wants the reply any more; None as long as somebody does.
+        finished: Whether the handler is over; nothing of this call may follow its reply.
+        batch: The batch that the call came in; None for a call by itself.
     """
 
-    __slots__ = ("batch", "cancelled", "channel", "id", "method", "params", "scope")
+    __slots__ = ("batch", "cancelled", "channel", "finished", "id", "method", "params", "scope")
 
     def __init__(self, id: RequestId, method: str, params: Any, channel: Channel, batch: BatchReply | None) -> None:
         self.id = id
@@ -38,6 +40,7 @@ class Inbound:
         self.batch = batch
         self.scope = anyio.CancelScope()
         self.cancelled: str | None = None
+        self.finished = False
 
     def cancel(self, reason: str) -> None:
         """End the handler; no reply will be sent.  The first reason stands."""

@@ -214,6 +214,7 @@ class Peer:
                 frame = await self._run(call)
         except Exception:  # a scope can let out what was raised while it was cancelled
             logger.debug("call %.80r ended with an error after it was cancelled", call.method, exc_info=True)
+        call.finished = True
         self._exchange.finish(call.id, call)  # before the reply is out: the peer may reuse the id at once
         if call.cancelled is not None:
             frame = None

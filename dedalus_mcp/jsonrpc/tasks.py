@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 
 import anyio
 
-__all__ = ("Tasks",)
+__all__ = ("Tasks", "being_cancelled")
 
 Run: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
 
@@ -84,3 +84,15 @@ class Tasks:
 def _in_trio() -> bool:
     trio = sys.modules.get("trio")
     return trio is not None and bool(trio.lowlevel.in_trio_task())
+
+
+def being_cancelled() -> bool:
+    """Whether the current task is on its way out, also by the event loop's own shutdown.
+
+    That kind of cancellation is delivered once, and no cancel scope knows of it: a task that
+    then waits for something new in its cleanup would keep the loop from ending.
+    """
+    if _in_trio():
+        return False
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0

@@ -1,0 +1,41 @@
+"""The settings of a server, each with its unit and the reason of its default.
+
+Layer: L4.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from dedalus_mcp.jsonrpc.peer import Limits
+
+__all__ = ("ElicitationConfig", "ServerConfig")
+
+
+class ElicitationConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """How the user is asked.
+
+    Attributes:
+        timeout: How long to wait for an answer where the question does not say, in seconds;
+            None for no limit.  Ten minutes: people read, look things up, get coffee.
+    """
+
+    timeout: float | None = 600.0
+
+
+class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """The settings of a server.
+
+    Attributes:
+        elicitation: How the user is asked.
+        pagination_limit: Items on one page of a list, at most.
+        worker_threads: Sync tools that may run at once; the others wait.
+        drain_seconds: How long running calls may go on after the client has gone; stdio only.
+        limits: The bounds of one conversation.
+    """
+
+    elicitation: ElicitationConfig = ElicitationConfig()
+    pagination_limit: int = 50
+    worker_threads: int = 40
+    drain_seconds: float = 1.0
+    limits: Limits = Limits()

@@ -1,0 +1,222 @@
+"""What a handler knows and can do while its call is answered.
+
+Everything that belongs to the request is read through the context, never copied out of it, so
+that child tasks and worker threads see the same.
+
+Layer: L4.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+
+from dedalus_mcp.jsonrpc.inbound import Inbound
+from dedalus_mcp.jsonrpc.peer import Peer
+from dedalus_mcp.session import Terms
+from dedalus_mcp.types import (
+    ClientCapabilities,
+    Implementation,
+    LoggingLevel,
+    LoggingMessageNotificationParams,
+    ProgressNotificationParams,
+    ProgressToken,
+)
+from dedalus_mcp.types.meta import PROGRESS_TOKEN_KEY
+from dedalus_mcp.types.methods import MESSAGE, PROGRESS
+from dedalus_mcp.types.revisions import shape
+
+if TYPE_CHECKING:
+    from dedalus_mcp.server.server import MCPServer
+
+__all__ = ("LEVELS", "Context", "active_context", "current", "get_context")
+
+LEVELS: tuple[LoggingLevel, ...] = (
+    "debug",
+    "info",
+    "notice",
+    "warning",
+    "error",
+    "critical",
+    "alert",
+    "emergency",
+)
+_SEVERITY = {level: rank for rank, level in enumerate(LEVELS)}
+
+current: ContextVar[Context] = ContextVar("dedalus_mcp.context")
+"""The context of the call being answered; each call runs in a task of its own, so it is never reset."""
+
+
+def get_context() -> Context:
+    """Return the context of the call that is being answered.
+
+    Raises:
+        LookupError: No call is being answered here.
+    """
+    try:
+        return current.get()
+    except LookupError:
+        raise LookupError("No active context; use get_context() from within a request handler") from None
+
+
+def active_context() -> Context | None:
+    """Return the context of the call that is being answered, if there is one."""
+    return current.get(None)
+
+
+class Context:
+    """One call, as its handler sees it.  Get it by `get_context()` or a parameter annotated `Context`."""
+
+    __slots__ = ("_call", "_meta", "_peer", "_progress", "_server", "_terms")
+
+    def __init__(
+        self, server: MCPServer, peer: Peer, call: Inbound, terms: Terms, meta: Mapping[str, Any] | None
+    ) -> None:
+        self._server = server
+        self._peer = peer
+        self._call = call
+        self._terms = terms
+        self._meta = meta or {}
+        self._progress = -math.inf  # the last progress reported
+
+    @property
+    def server(self) -> MCPServer | None:
+        """The server that answers."""
+        return self._server
+
+    @property
+    def request_id(self) -> str:
+        """The id of the request, as text."""
+        return str(self._call.id)
+
+    @property
+    def session_id(self) -> str | None:
+        """The id of the HTTP session; None where there is none, as on stdio."""
+        return None
+
+    @property
+    def revision(self) -> str:
+        """The protocol revision that the request is answered in."""
+        return self._terms.revision
+
+    @property
+    def modern(self) -> bool:
+        """Whether the request stands alone, without a session (2026-07-28)."""
+        return self._terms.modern
+
+    @property
+    def client_info(self) -> Implementation | None:
+        """Who the client says it is; not to be trusted."""
+        return self._terms.client_info
+
+    @property
+    def client_capabilities(self) -> ClientCapabilities:
+        """What the client can do."""
+        return self._terms.capabilities
+
+    @property
+    def meta(self) -> Mapping[str, Any]:
+        """The `_meta` of the request."""
+        return self._meta
+
+    @property
+    def progress_token(self) -> ProgressToken | None:
+        """The token under which the client wants to hear of progress; None if it does not."""
+        token: Any = self._meta.get(PROGRESS_TOKEN_KEY)
+        return token if isinstance(token, (int, str)) and not isinstance(token, bool) else None
+
+    @property
+    def lifespan(self) -> Any:
+        """What the server's lifespan yielded; None without one."""
+        return self._server.lifespan_value
+
+    @property
+    def call(self) -> Inbound:
+        """The call itself, for those who write askers and transports."""
+        return self._call
+
+    @property
+    def peer(self) -> Peer:
+        """The peer that received the call, likewise."""
+        return self._peer
+
+    async def log(self, level: LoggingLevel, message: str, *, logger: str | None = None, data: Any = None) -> None:
+        """Send a log message to the client, unless its threshold is higher.
+
+        Args:
+            level: One of the eight syslog levels.
+            message: For people; sent as the member ``msg``.
+            logger: The name of the logger.
+            data: More members beside ``msg`` if it is a mapping, else the member ``data``.
+
+        Raises:
+            ValueError: There is no such level.
+        """
+        if level not in _SEVERITY:
+            raise ValueError(f"no log level {level!r}; legal are {', '.join(LEVELS)}")
+        threshold = self._terms.log_level
+        if threshold is None or _SEVERITY[level] < _SEVERITY[threshold] or self._call.cancelled is not None:
+            return
+        members: dict[str, Any] = {"msg": message}
+        if isinstance(data, Mapping):
+            members = {**data, "msg": message}
+        elif data is not None:
+            members["data"] = data
+        await self._send(MESSAGE.name, LoggingMessageNotificationParams(level=level, logger=logger, data=members))
+
+    async def debug(self, message: str, *, logger: str | None = None, data: Any = None) -> None:
+        """Send a log message at level "debug"."""
+        await self.log("debug", message, logger=logger, data=data)
+
+    async def info(self, message: str, *, logger: str | None = None, data: Any = None) -> None:
+        """Send a log message at level "info"."""
+        await self.log("info", message, logger=logger, data=data)
+
+    async def notice(self, message: str, *, logger: str | None = None, data: Any = None) -> None:
+        """Send a log message at level "notice"."""
+        await self.log("notice", message, logger=logger, data=data)
+
+    async def warning(self, message: str, *, logger: str | None = None, data: Any = None) -> None:
+        """Send a log message at level "warning"."""
+        await self.log("warning", message, logger=logger, data=data)
+
+    async def error(self, message: str, *, logger: str | None = None, data: Any = None) -> None:
+        """Send a log message at level "error"."""
+        await self.log("error", message, logger=logger, data=data)
+
+    async def critical(self, message: str, *, logger: str | None = None, data: Any = None) -> None:
+        """Send a log message at level "critical"."""
+        await self.log("critical", message, logger=logger, data=data)
+
+    async def report_progress(
+        self, progress: float, *, total: float | None = None, message: str | None = None
+    ) -> None:
+        """Tell the client how far the call is; nothing happens where it did not ask for that.
+
+        Args:
+            progress: Rises with every report; in any unit.
+            total: What it rises to, in the same unit.
+            message: For people.
+
+        Raises:
+            ValueError: `progress` does not rise, or a number is not finite (PROG-03).
+        """
+        if not (math.isfinite(progress) and (total is None or math.isfinite(total))):
+            raise ValueError(f"progress and total are finite numbers, not {progress!r} of {total!r}")
+        if progress <= self._progress:
+            raise ValueError(f"progress rises with every report: {progress!r} after {self._progress!r}")
+        self._progress = progress
+        token = self.progress_token
+        if token is not None and self._call.cancelled is None:
+            params = ProgressNotificationParams(progressToken=token, progress=progress, total=total, message=message)
+            await self._send(PROGRESS.name, params)
+
+    async def _send(self, method: str, params: Any) -> None:
+        if self._call.finished:  # the reply is out: nothing of this call may follow it
+            return
+        channel = self._call.channel
+        if channel.full:
+            await channel.ready()
+        self._peer.notify(method, shape(params, self._terms.revision), channel=channel)

@@ -1,0 +1,92 @@
+"""What a decorator knows about a function, and how the server finds it again.
+
+A decorator returns the function as it was and attaches a *spec*.  The function is registered by
+`server.collect(fn)`, or at once while `with server.binding():` is open.
+
+Layer: L4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
+from typing import Any, Protocol, TypeAlias
+
+import msgspec
+
+from dedalus_mcp.types import Icon, PromptArgument, ToolAnnotations
+
+__all__ = ("Collector", "PromptSpec", "Spec", "ToolSpec", "attach", "binding", "extract_spec", "icons_of")
+
+_SPECS = "__dedalus_mcp_specs__"
+
+
+class ToolSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """What `@tool` was told.  None: to be taken from the function."""
+
+    name: str | None = None
+    description: str | None = None
+    title: str | None = None
+    annotations: ToolAnnotations | None = None
+    icons: list[Icon] | None = None
+    meta: dict[str, Any] | None = None
+    inline: bool = False
+
+
+class PromptSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """What `@prompt` was told."""
+
+    name: str
+    description: str | None = None
+    title: str | None = None
+    arguments: list[PromptArgument] | None = None
+    icons: list[Icon] | None = None
+    meta: dict[str, Any] | None = None
+
+
+Spec: TypeAlias = ToolSpec | PromptSpec
+_ORDER: tuple[type, ...] = (ToolSpec, PromptSpec)
+
+
+class Collector(Protocol):
+    """What functions can be registered with."""
+
+    def collect(self, *functions: Callable[..., Any]) -> None:
+        """Register decorated functions."""
+        ...
+
+
+binding: ContextVar[Collector | None] = ContextVar("dedalus_mcp.binding", default=None)
+"""The server whose `binding()` is open."""
+
+
+def attach(function: Any, spec: Spec) -> None:
+    """Remember `spec` on the function, and register it if a server is binding.
+
+    Raises:
+        TypeError: Nothing can be remembered on this kind of object.
+    """
+    carrier = getattr(function, "__func__", function)  # classmethod and staticmethod objects wrap one
+    try:
+        specs = carrier.__dict__.setdefault(_SPECS, {})
+    except AttributeError:
+        raise TypeError(f"cannot decorate {function!r}: wrap it in a function") from None
+    specs.setdefault(type(spec), spec)
+    collector = binding.get()
+    if collector is not None:
+        collector.collect(function)
+
+
+def extract_spec(function: Any) -> Spec | None:
+    """Return the first spec on a function, tools before prompts; None if it has none."""
+    specs = getattr(function, _SPECS, None) or {}
+    return next((specs[kind] for kind in _ORDER if kind in specs), None)
+
+
+def icons_of(icons: Sequence[Icon | Mapping[str, Any]] | None) -> list[Icon] | None:
+    """Return icons given as such or as mappings; None if there are none.
+
+    Raises:
+        TypeError: One of them is no icon.
+    """
+    return [Icon.of(icon) for icon in icons] if icons else None

@@ -1,0 +1,149 @@
+"""The lifecycle of a conversation, seen by the server, without I/O.
+
+Each request is classified by itself, so no era is ever locked:
+
+    request ──▶ its _meta names a protocol version ──▶ modern: terms of this request alone
+            ──▶ `initialize`                       ──▶ legacy: a session is agreed, once
+            ──▶ anything else                      ──▶ legacy: the terms of that session
+
+Layer: L2; imports `errors` and `types` only.
+Source: MCP 2026-07-28, basic/versioning; 2025-11-25, basic/lifecycle.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from dedalus_mcp.errors import (
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    UNSUPPORTED_PROTOCOL_VERSION,
+    McpError,
+)
+from dedalus_mcp.types import ClientCapabilities, Implementation, InitializeRequestParams, LoggingLevel
+from dedalus_mcp.types.meta import CLIENT_CAPABILITIES_KEY, CLIENT_INFO_KEY, LOG_LEVEL_KEY, PROTOCOL_VERSION_KEY
+from dedalus_mcp.types.methods import REQUESTS
+from dedalus_mcp.types.revisions import LATEST_LEGACY, LEGACY, MODERN
+
+__all__ = ("ServerSession", "Terms", "negotiate")
+
+# Before the client has set a threshold, the server picks one (LOG-02).
+DEFAULT_LOG_LEVEL: LoggingLevel = "info"
+
+
+class Terms:
+    """What holds between server and client while one request is answered.
+
+    Attributes:
+        revision: The protocol revision that both speak.
+        client_info: Who the client says it is; None where it did not say.
+        capabilities: What the client can do.
+        log_level: The least severe log level to send; None for no log messages at all.
+    """
+
+    __slots__ = ("capabilities", "client_info", "log_level", "revision")
+
+    def __init__(
+        self,
+        revision: str,
+        client_info: Implementation | None,
+        capabilities: ClientCapabilities,
+        log_level: LoggingLevel | None,
+    ) -> None:
+        self.revision = revision
+        self.client_info = client_info
+        self.capabilities = capabilities
+        self.log_level = log_level
+
+    @property
+    def modern(self) -> bool:
+        """Whether the request stands alone, without a session."""
+        return self.revision in MODERN
+
+
+class ServerSession:
+    """What was agreed on one connection, if anything was.
+
+    Attributes:
+        agreed: The terms of the legacy session; None before `initialize`.
+    """
+
+    def __init__(self) -> None:
+        self.agreed: Terms | None = None
+
+    def terms(self, method: str, meta: dict[str, Any] | None) -> Terms:
+        """Return the terms that this request is to be answered under.
+
+        Args:
+            method: The request's method.
+            meta: The request's `_meta`.
+
+        Raises:
+            McpError: -32601, the revision has no such method; -32602, the modern envelope is
+                not complete; -32022, its version is not spoken here; -32600, there is no
+                session yet.
+        """
+        if meta is not None and PROTOCOL_VERSION_KEY in meta:
+            terms = _modern_terms(meta)
+        elif self.agreed is not None:
+            terms = self.agreed
+        else:
+            terms = self._terms_before_handshake(method, meta)
+        known = REQUESTS.get(method)
+        if known is None or terms.revision not in known.from_client:
+            raise McpError(METHOD_NOT_FOUND, f"Method not found: {method:.80} (in revision {terms.revision})")
+        return terms
+
+    def initialize(self, params: InitializeRequestParams) -> Terms:
+        """Agree on a session.
+
+        Raises:
+            McpError: -32600, there is a session already; it is left as it was.
+        """
+        if self.agreed is not None:
+            raise McpError(INVALID_REQUEST, "Invalid request: the session is initialized already")
+        revision = negotiate(params.protocolVersion)
+        self.agreed = Terms(revision, params.clientInfo, params.capabilities, DEFAULT_LOG_LEVEL)
+        return self.agreed
+
+    def _terms_before_handshake(self, method: str, meta: dict[str, Any] | None) -> Terms:
+        known = REQUESTS.get(method)
+        if method in ("initialize", "ping"):
+            return _STRANGER
+        if known is not None and not any(revision in known.from_client for revision in LEGACY):
+            _modern_terms(meta or {})  # raises: the version at least is missing
+        raise McpError(
+            INVALID_REQUEST,
+            "Invalid request: the session is not initialized; send `initialize` first, or put "
+            f"{PROTOCOL_VERSION_KEY} and {CLIENT_CAPABILITIES_KEY} into `_meta`",
+        )
+
+
+_STRANGER = Terms(LATEST_LEGACY, None, ClientCapabilities(), None)
+
+
+def negotiate(requested: str) -> str:
+    """Return the legacy revision to speak with a client that asks for `requested` (LIFE-03)."""
+    return requested if requested in LEGACY else LATEST_LEGACY
+
+
+def _modern_terms(meta: dict[str, Any]) -> Terms:
+    # The order is that of `backcompat`: what is missing comes before what is not spoken.
+    version: str = _member(meta, PROTOCOL_VERSION_KEY, str)
+    capabilities: ClientCapabilities = _member(meta, CLIENT_CAPABILITIES_KEY, ClientCapabilities)
+    client_info: Implementation | None = _member(meta, CLIENT_INFO_KEY, Implementation | None)
+    log_level: LoggingLevel | None = _member(meta, LOG_LEVEL_KEY, LoggingLevel | None)
+    if version not in MODERN:
+        data = {"supported": list(MODERN), "requested": version}
+        raise McpError(UNSUPPORTED_PROTOCOL_VERSION, "Unsupported protocol version", data)
+    return Terms(version, client_info, capabilities, log_level)
+
+
+def _member(meta: dict[str, Any], key: str, kind: Any) -> Any:
+    try:
+        return msgspec.convert(meta.get(key), kind)
+    except msgspec.ValidationError as error:
+        raise McpError(INVALID_PARAMS, f"Invalid params: `_meta` member {key}: {error}") from None
