@@ -1,0 +1,46 @@
+"""Pictures for a user interface.
+
+Layer: L1; imports `wire` only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from dedalus_mcp.types.wire import Wire, from_mapping
+
+__all__ = ("Icon",)
+
+
+class Icon(Wire, frozen=True, kw_only=True):
+    """A picture of a server, tool, prompt or resource (2025-11-25 and later).
+
+    Attributes:
+        src: An ``https:`` or ``data:`` URI.
+        sizes: For example ``["48x48"]``, or ``["any"]`` for a scalable one.
+        theme: The background it is drawn for.
+    """
+
+    src: str
+    mimeType: str | None = None
+    sizes: list[str] | None = None
+    theme: Literal["light", "dark"] | None = None
+
+    @classmethod
+    def of(cls, icon: Icon | Mapping[str, Any]) -> Icon:
+        """Return `icon` as an `Icon`; ``{"type": "url", "url": ...}`` is taken too.
+
+        Raises:
+            TypeError: It is no icon; the text says why.
+        """
+        if isinstance(icon, Icon):
+            return icon
+        if not isinstance(icon, Mapping):
+            raise TypeError(f"an icon is an Icon or a mapping, not {type(icon).__name__}")
+        members = dict(icon)
+        if "url" in members:
+            members.setdefault("src", members.pop("url"))
+        if members.pop("type", "url") != "url":
+            raise TypeError(f"an icon's type is 'url', not {icon['type']!r}")
+        return from_mapping(cls, members)
