@@ -1,0 +1,208 @@
+"""What is wrong with a JSON value under a schema, in words that never repeat the value.
+
+This is the slow half: it runs when the fast decode has failed, and on forms, which people
+fill in.  It knows the keywords that `publish` and the elicitation subset use, and ignores
+every other.
+
+Layer: L1; imports the standard library only.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+__all__ = ("at", "faults", "fits", "legal", "quote", "resolve", "type_of", "types_of")
+
+_SHOWN = 40  # characters of a name, or of an enum value, that a message repeats
+_LISTED = 20  # values of an enum that a message names
+
+_NOUNS = {
+    "string": "a string",
+    "integer": "an integer",
+    "number": "a number",
+    "boolean": "true or false",
+    "array": "an array",
+    "object": "an object",
+    "null": "null",
+}
+_BOUNDS: dict[str, tuple[str, Callable[[Any, Any], bool]]] = {
+    "minimum": (">= {}", lambda value, bound: value >= bound),
+    "maximum": ("<= {}", lambda value, bound: value <= bound),
+    "exclusiveMinimum": ("> {}", lambda value, bound: value > bound),
+    "exclusiveMaximum": ("< {}", lambda value, bound: value < bound),
+    "multipleOf": ("a multiple of {}", lambda value, bound: value % bound == 0),
+}
+_LENGTHS: dict[str, tuple[str, Callable[[Any, Any], bool]]] = {
+    "minLength": ("at least {} characters", lambda value, bound: len(value) >= bound),
+    "maxLength": ("at most {} characters", lambda value, bound: len(value) <= bound),
+    "pattern": ("matching {!r}", lambda value, bound: re.search(bound, value) is not None),
+    "format": ("in the format {}", lambda value, bound: True),  # whoever decodes it knows better
+}
+_COUNTS: dict[str, tuple[str, Callable[[Any, Any], bool]]] = {
+    "minItems": ("at least {} items", lambda value, bound: len(value) >= bound),
+    "maxItems": ("at most {} items", lambda value, bound: len(value) <= bound),
+    "minProperties": ("at least {} members", lambda value, bound: len(value) >= bound),
+    "maxProperties": ("at most {} members", lambda value, bound: len(value) <= bound),
+}
+_RULES = {
+    "integer": _BOUNDS,
+    "number": _BOUNDS,
+    "string": _LENGTHS,
+    "array": _COUNTS,
+    "object": _COUNTS,
+    "boolean": {},
+    "null": {},
+}
+
+
+def type_of(value: object) -> str:
+    """Return the JSON type of a value; "integer" for integral floats too, as JSON Schema has it."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, int) or (isinstance(value, float) and value.is_integer()):
+        return "integer"
+    for kind, name in ((float, "number"), (str, "string"), (Mapping, "object"), (list | tuple, "array")):
+        if isinstance(value, kind):
+            return name
+    return "no JSON value"
+
+
+def resolve(schema: Any, definitions: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the schema that a reference stands for, and what is beside the reference.
+
+    The schemas true and false come out as schemas that take anything and nothing.
+    """
+    if not isinstance(schema, dict):
+        return {} if schema else {"enum": []}
+    while "$ref" in schema:
+        own = {key: value for key, value in schema.items() if key != "$ref"}
+        schema = {**definitions[schema["$ref"].rpartition("/")[2]], **own}
+    return schema
+
+
+def types_of(schema: Any, definitions: Mapping[str, Any]) -> set[str]:
+    """Return the JSON types that a schema takes; empty means any."""
+    schema = resolve(schema, definitions)
+    if "type" in schema:
+        return set(schema["type"]) if isinstance(schema["type"], list) else {schema["type"]}
+    if (values := _values(schema)) is not None:
+        return {type_of(value) for value in values}
+    parts = [types_of(branch, definitions) for branch in _branches(schema)]
+    return set().union(*parts) if all(parts) else set()
+
+
+def legal(schema: Any, definitions: Mapping[str, Any]) -> str:
+    """Return in words what a schema takes, for example "an integer, >= 1"."""
+    schema = resolve(schema, definitions)
+    if (values := _values(schema)) is not None:
+        shown = ", ".join(quote(value) for value in values[:_LISTED])
+        return f"one of {shown}{', ...' if len(values) > _LISTED else ''}"
+    if branches := _branches(schema):
+        return " or ".join(dict.fromkeys(legal(branch, definitions) for branch in branches))
+    types = [schema["type"]] if isinstance(schema.get("type"), str) else sorted(schema.get("type", ()))
+    if not types:
+        return "any JSON value"
+    rules = {keyword: text for name in types for keyword, (text, _) in _RULES[name].items()}
+    limits = [text.format(schema[keyword]) for keyword, text in rules.items() if keyword in schema]
+    return ", ".join([" or ".join(_NOUNS[name] for name in types), *limits])
+
+
+def fits(value: Any, schema: Any, definitions: Mapping[str, Any]) -> bool:
+    """Whether a value has no fault."""
+    return next(faults(value, schema, definitions, ""), None) is None
+
+
+def faults(value: Any, schema: Any, definitions: Mapping[str, Any], path: str) -> Iterator[str]:
+    """Yield every fault of a value: the path to it, and what is legal there.
+
+    Args:
+        value: JSON as Python has it.
+        schema: Its schema, whose references point into `definitions`.
+        definitions: The `$defs` of the root.
+        path: The name of the value, that every message starts with.
+    """
+    schema = resolve(schema, definitions)
+    expected = f"{path}: expected {legal(schema, definitions)}"
+    kind, types = type_of(value), types_of(schema, definitions)
+    if types and kind not in types and not (kind == "integer" and "number" in types):
+        yield f"{expected}, got {_NOUNS.get(kind, kind)}"
+    elif (values := _values(schema)) is not None:
+        if not any(_same(value, one) for one in values):
+            yield expected
+    elif branches := _branches(schema):
+        yield from _branch_faults(value, branches, definitions, path)
+    elif any(key in schema and not holds(value, schema[key]) for key, (_, holds) in _RULES.get(kind, {}).items()):
+        yield expected
+    elif kind == "array":
+        yield from _item_faults(value, schema, definitions, path)
+    elif kind == "object":
+        yield from _member_faults(value, schema, definitions, path)
+
+
+def at(path: str, name: str) -> str:
+    """Return the path of the member `name`; a long name is cut."""
+    short = name if len(name) <= _SHOWN else f"{name[:_SHOWN]}..."
+    return f"{path}.{short}" if path else short
+
+
+def quote(value: object) -> str:
+    """Return a value from a schema, or a name, as messages show it."""
+    text = repr(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+
+
+def _values(schema: Mapping[str, Any]) -> list[Any] | None:
+    if "const" in schema:
+        return [schema["const"]]
+    if "enum" in schema:
+        return list(schema["enum"])
+    branches = _branches(schema)
+    if branches and all(isinstance(branch, dict) and "const" in branch for branch in branches):
+        return [branch["const"] for branch in branches]
+    return None
+
+
+def _branches(schema: Mapping[str, Any]) -> list[Any]:
+    return list(schema.get("anyOf") or schema.get("oneOf") or ())
+
+
+def _same(one: object, other: object) -> bool:
+    return one == other and isinstance(one, bool) is isinstance(other, bool)
+
+
+def _branch_faults(value: Any, branches: list[Any], definitions: Mapping[str, Any], path: str) -> Iterator[str]:
+    """Yield the faults under the only branch of the value's type, or else one for all branches."""
+    if any(fits(value, branch, definitions) for branch in branches):
+        return
+    kind = type_of(value)
+    meant = [branch for branch in branches if kind in types_of(branch, definitions)]
+    if len(meant) == 1:
+        yield from faults(value, meant[0], definitions, path)
+    else:
+        yield f"{path}: expected {legal({'anyOf': meant or branches}, definitions)}"
+
+
+def _item_faults(value: Any, schema: Mapping[str, Any], definitions: Mapping[str, Any], path: str) -> Iterator[str]:
+    prefix = schema.get("prefixItems", ())
+    for index, item in enumerate(value):
+        rule = prefix[index] if index < len(prefix) else schema.get("items", True)
+        yield from faults(item, rule, definitions, f"{path}[{index}]")
+
+
+def _member_faults(value: Any, schema: Mapping[str, Any], definitions: Mapping[str, Any], path: str) -> Iterator[str]:
+    properties = schema.get("properties", {})
+    rest = schema.get("additionalProperties", True)
+    for name in schema.get("required", ()):
+        if name not in value:
+            yield f"{at(path, name)}: required, expected {legal(properties.get(name, True), definitions)}"
+    for name, member in value.items():
+        if name in properties:
+            yield from faults(member, properties[name], definitions, at(path, name))
+        elif rest is False:
+            yield f"{at(path, str(name))}: unknown; legal here: {', '.join(properties) or 'nothing'}"
+        elif rest is not True:
+            yield from faults(member, rest, definitions, at(path, str(name)))

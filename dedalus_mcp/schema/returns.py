@@ -1,0 +1,118 @@
+"""What a handler returns: the output schema, and structured content that fits it.
+
+An object is published as it is.  Anything else is boxed, since structured content is always
+an object: ``{"result": ...}``.
+
+Layer: L1; imports the rest of this package.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Coroutine
+from types import NoneType
+from typing import Any, get_args, get_origin
+
+import msgspec
+from msgspec import UNSET
+
+from dedalus_mcp.schema.annotations import fit
+from dedalus_mcp.schema.faults import faults
+from dedalus_mcp.schema.foreign import decode
+from dedalus_mcp.schema.plain import plain
+from dedalus_mcp.schema.publish import publish
+from dedalus_mcp.schema.signature import returned
+
+__all__ = ("BOX", "Returns")
+
+BOX = "result"
+"""The one member of a boxed result."""
+
+
+class Returns:
+    """What one callable returns.
+
+    Attributes:
+        schema: The JSON Schema of its structured content, an object; None if there is none
+            to promise.
+        boxed: Whether that object is a box round the value.  Without a schema, a value is
+            boxed unless it is an object.
+    """
+
+    def __init__(self, annotation: Any) -> None:
+        self.schema: dict[str, Any] | None = None
+        self.boxed = False
+        self._decoded: Any = Any
+        if annotation is not UNSET:
+            self._publish(annotation)
+
+    @classmethod
+    def of(cls, fn: Callable[..., Any], *, opaque: Callable[[Any], bool]) -> Returns:
+        """Read the return annotation of any callable.
+
+        There is no schema without an annotation, for `None` and `Any`, for types that have no
+        JSON form, for names that are not there at run time, and for what is `opaque`.
+
+        Args:
+            fn: A function, method, partial or callable object, sync or async.
+            opaque: Tells whether a type is the protocol's own result or content; it is asked
+                about the annotation and everything that it is made of.
+        """
+        try:
+            annotation = _awaited(returned(fn))
+        except TypeError:  # a name for type checkers only: such types are often the protocol's
+            return cls(UNSET)
+        return cls(UNSET if _nothing(annotation) or _contains(annotation, opaque) else annotation)
+
+    def structure(self, value: Any) -> dict[str, Any]:
+        """Return structured content: the value as JSON has it, boxed if need be.
+
+        Raises:
+            ValueError: The value has no JSON form, or does not fit the schema; the text says
+                where, and what is legal there.
+        """
+        result = plain(value, BOX)
+        if self.schema is None:
+            return result if isinstance(result, dict) else {BOX: result}
+        if not self._fits(result):
+            inner = self.schema["properties"][BOX] if self.boxed else self.schema
+            found = list(faults(result, inner, self.schema.get("$defs", {}), BOX))
+            if found:  # the schema is what was promised: a decoder may ask for more
+                raise ValueError("; ".join(found))
+        return {BOX: result} if self.boxed else result
+
+    def _fits(self, result: Any) -> bool:
+        try:
+            msgspec.convert(result, self._decoded, dec_hook=decode)
+        except (msgspec.ValidationError, RecursionError):
+            return False
+        return True
+
+    def _publish(self, annotation: Any) -> None:
+        try:
+            decoded = fit(annotation)
+            schema = publish(decoded, "serialization")
+            msgspec.json.Decoder(decoded, dec_hook=decode)
+        except (NameError, TypeError):
+            return
+        self._decoded = decoded
+        self.boxed = schema.get("type") != "object"
+        if self.boxed:
+            definitions = schema.pop("$defs", None)
+            schema = {"type": "object", "properties": {BOX: schema}, "required": [BOX]}
+            if definitions:
+                schema["$defs"] = definitions
+        self.schema = schema
+
+
+def _nothing(annotation: Any) -> bool:
+    return annotation in {None, NoneType, Any, object, UNSET}
+
+
+def _awaited(annotation: Any) -> Any:
+    """Return what a caller has in the end, where a plain function says that it returns a coroutine."""
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    return arguments[-1] if origin in {Awaitable, Coroutine} else annotation
+
+
+def _contains(annotation: Any, opaque: Callable[[Any], bool]) -> bool:
+    return opaque(annotation) or any(_contains(part, opaque) for part in get_args(annotation))

@@ -1,0 +1,144 @@
+"""What a callable takes and returns: its parameters, with every annotation resolved.
+
+Layer: L1; imports the standard library and msgspec only.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import typing
+from collections.abc import Callable, Iterator
+from types import MethodType
+from typing import Annotated, Any
+
+from msgspec import UNSET
+
+__all__ = ("Parameter", "docstring", "label", "parameters", "returned")
+
+
+class Parameter:
+    """One parameter of a callable.
+
+    Attributes:
+        name: As the function spells it.
+        annotation: Resolved, `Annotated` kept; `Any` where the function has none.
+        default: UNSET where there is none.
+        positional: It can only be passed by position.
+    """
+
+    __slots__ = ("annotation", "default", "name", "positional")
+
+    def __init__(self, name: str, annotation: Any, default: Any, *, positional: bool) -> None:
+        self.name = name
+        self.annotation = annotation
+        self.default = default
+        self.positional = positional
+
+
+def label(fn: Callable[..., Any]) -> str:
+    """Return how messages name the callable."""
+    return str(getattr(_plain(fn), "__qualname__", fn))
+
+
+def docstring(fn: Callable[..., Any]) -> str | None:
+    """Return the docstring of the function behind `fn`, or of the class of a callable object."""
+    plain = _plain(fn)
+    return plain.__doc__ or (type(fn).__doc__ if plain is getattr(type(fn), "__call__", None) else None)
+
+
+def parameters(fn: Callable[..., Any]) -> list[Parameter]:
+    """Return the parameters that a caller of `fn` can set, in order.
+
+    What a `functools.partial` binds by keyword is bound for good: it is not in the list.
+
+    Raises:
+        TypeError: `fn` has no signature, takes `*args` or `**kwargs`, or an annotation
+            cannot be resolved; the text names function and parameter.
+    """
+    bound = fn.keywords if isinstance(fn, functools.partial) else {}
+    found: list[Parameter] = []
+    for name, given in _signature(fn).parameters.items():
+        if given.kind in {given.VAR_POSITIONAL, given.VAR_KEYWORD}:
+            raise TypeError(f"{label(fn)}(): parameter '{given}' has no schema; name each argument instead")
+        if name not in bound:
+            default = UNSET if given.default is given.empty else given.default
+            annotation = _resolve(fn, name, given.annotation)
+            if hasattr(default, "is_required") and hasattr(default, "get_default"):  # pydantic's Field()
+                annotation = Annotated[annotation, default]
+                default = UNSET if default.is_required() else default.get_default(call_default_factory=True)
+            found.append(Parameter(name, annotation, default, positional=given.kind is given.POSITIONAL_ONLY))
+    return found
+
+
+def returned(fn: Callable[..., Any]) -> Any:
+    """Return the resolved return annotation of `fn`, or UNSET where there is none.
+
+    Raises:
+        TypeError: The annotation cannot be resolved.
+    """
+    annotation = _signature(fn).return_annotation
+    return UNSET if annotation is inspect.Signature.empty else _resolve(fn, "return", annotation)
+
+
+def _signature(fn: Callable[..., Any]) -> inspect.Signature:
+    try:
+        return inspect.signature(fn)
+    except (NameError, ValueError) as error:  # NameError: Python 3.14 evaluates annotations here
+        raise TypeError(f"{label(fn)}(): cannot read the signature: {error}") from error
+
+
+def _plain(fn: Any) -> Any:
+    """Return the function behind wrappers, partials, methods and callable objects."""
+    while True:
+        fn = inspect.unwrap(fn)
+        if isinstance(fn, functools.partial):
+            fn = fn.func
+        elif isinstance(fn, MethodType):
+            fn = fn.__func__
+        elif hasattr(fn, "__qualname__"):
+            return fn
+        else:
+            fn = type(fn).__call__
+
+
+def _resolve(fn: Callable[..., Any], name: str, annotation: Any) -> Any:
+    if annotation is inspect.Parameter.empty:
+        return Any
+    plain = _plain(fn)
+    plain = plain.__init__ if isinstance(plain, type) else plain
+    failed: Exception | None = None
+    for names in _scopes(plain):
+        try:
+            return _evaluate(annotation, getattr(plain, "__globals__", {}), names)
+        except (AttributeError, NameError, SyntaxError, TypeError) as error:
+            failed = failed or error
+    raise TypeError(f"{label(fn)}(): cannot resolve the annotation of '{name}': {failed}") from failed
+
+
+def _evaluate(annotation: Any, globals: dict[str, Any], names: dict[str, Any]) -> Any:
+    def probe() -> None: ...
+
+    probe.__annotations__ = {"it": annotation}
+    return typing.get_type_hints(probe, globals, names, include_extras=True)["it"]
+
+
+def _scopes(plain: Any) -> Iterator[dict[str, Any]]:
+    """Yield where a name may be found: the closure first, then whoever is defining the function.
+
+    A type that is local to the function around the definition is in no closure unless the
+    body uses it, but it is in the frame that runs the decorator.
+    """
+    code = getattr(plain, "__code__", None)
+    closure = {}
+    for free, cell in zip(code.co_freevars if code else (), getattr(plain, "__closure__", None) or (), strict=False):
+        try:
+            closure[free] = cell.cell_contents
+        except ValueError:  # not assigned yet
+            continue
+    yield closure
+    frame = inspect.currentframe()
+    while frame is not None:
+        if frame.f_globals is getattr(plain, "__globals__", None):
+            yield {**frame.f_locals, **closure}
+        frame = frame.f_back
