@@ -1,0 +1,131 @@
+"""The server's end of stdio: the standard streams become the wire, and nothing else reaches it.
+
+While a connection is open, the wire has private descriptors.  Descriptor 0 is the null device,
+descriptor 1 and `sys.stdout` are stderr: neither `print`, nor C code, nor a child process can
+eat a byte of the wire or put one on it.
+
+Layer: L5; imports `transport` and each other.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from typing import TextIO
+
+from dedalus_mcp.transport import Duplex
+from dedalus_mcp_transports.lines import MAX_FRAME
+from dedalus_mcp_transports.stdio_files import file_sink, file_source
+from dedalus_mcp_transports.stdio_streams import FrameStream
+
+if sys.platform != "win32":
+    import fcntl
+
+__all__ = ("ServerStdio",)
+
+
+class ServerStdio:
+    """The standard streams of this process, as a `Target`.
+
+    Closing the connection puts all of them back, so that a host program may serve again.
+
+    Args:
+        max_frame: Bytes in a received frame, at most.
+    """
+
+    def __init__(self, *, max_frame: int = MAX_FRAME) -> None:
+        self._max_frame = max_frame
+
+    async def open(self) -> Duplex:
+        """Divert the standard streams and return the wire.
+
+        Bytes that `sys.stdin` has read ahead are not on the wire any more: leave it alone before.
+
+        Raises:
+            OSError: There is no stdout.
+            RuntimeError: The standard streams are being served already.
+        """
+        diversion = _Diversion()
+        try:
+            return _Wire(diversion, self._max_frame)
+        except BaseException:
+            diversion.undo()
+            raise
+
+
+class _Wire(FrameStream):
+    def __init__(self, diversion: _Diversion, max_frame: int) -> None:
+        source, sink = file_source(_duplicate(diversion.stdin)), file_sink(_duplicate(diversion.stdout))
+        super().__init__(source, sink, max_frame=max_frame)
+        self._diversion = diversion
+
+    async def aclose(self) -> None:
+        try:
+            await super().aclose()
+        finally:
+            self._diversion.undo()
+
+
+class _Diversion:
+    """The standard streams, led elsewhere until `undo`.
+
+    Attributes:
+        stdin: What descriptor 0 was; not inherited by children.
+        stdout: What descriptor 1 was; likewise.
+    """
+
+    _active = False  # descriptors 0 and 1 belong to the process, so this does too
+
+    def __init__(self) -> None:
+        if _Diversion._active:
+            raise RuntimeError("the standard streams are being served already")
+        has_stdin, has_stdout, has_stderr = (_is_open(fd) for fd in (0, 1, 2))
+        if not has_stdout:
+            raise OSError(errno.EBADF, "cannot serve on stdio: stdout is closed")
+        null = os.open(os.devnull, os.O_RDWR)
+        self.stdin = _duplicate(0 if has_stdin else null)
+        self.stdout = _duplicate(1)
+        os.dup2(null, 0)
+        os.dup2(2 if has_stderr else null, 1)
+        if null > 2:  # else it fills a hole among the three, which is just as well
+            os.close(null)
+        _Diversion._active = self._open = True
+        self._python_stdout = sys.stdout
+        sys.stdout = self._python_stderr = sys.stderr
+        _flush(self._python_stdout)  # only now: what was printed before is not for the wire either
+
+    def undo(self) -> None:
+        """Put everything back as it was.  Idempotent."""
+        if not self._open:
+            return
+        self._open = _Diversion._active = False
+        _flush(self._python_stdout)
+        if sys.stdout is self._python_stderr:  # else somebody has replaced it meanwhile
+            sys.stdout = self._python_stdout
+        for private, standard in ((self.stdin, 0), (self.stdout, 1)):
+            os.dup2(private, standard)
+            os.close(private)
+
+
+def _is_open(fd: int) -> bool:
+    try:
+        os.fstat(fd)
+    except OSError:
+        return False
+    return True
+
+
+def _duplicate(fd: int) -> int:
+    """Duplicate `fd`, not inherited by children and never as one of the three standard numbers."""
+    if sys.platform == "win32":
+        return os.dup(fd)
+    return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 3)
+
+
+def _flush(stream: TextIO | None) -> None:
+    try:
+        if stream is not None:
+            stream.flush()
+    except (OSError, ValueError):  # closed, or nobody reads it: not our business
+        pass

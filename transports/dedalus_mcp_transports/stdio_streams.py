@@ -1,0 +1,202 @@
+"""Bytes and frames over descriptors, without ever blocking the event loop.
+
+    Source.read()  ──chunks──▶ Lines ──frames──▶ FrameStream.receive()
+    Sink.write()   ◀────── joined batch ──────── FrameStream.send(frames)
+
+What a source or sink reads or writes with is up to whoever makes it: `stdio_files` does so
+for descriptors of every kind.
+
+Layer: L5; imports `transport`, `lines` and anyio.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Awaitable, Callable, Sequence
+
+import anyio
+from anyio.lowlevel import checkpoint, checkpoint_if_cancelled
+
+from dedalus_mcp.transport import Oversized
+from dedalus_mcp_transports.lines import MAX_FRAME, Lines
+
+__all__ = ("FrameStream", "Sink", "Source")
+
+CHUNK = 64 * 1024
+"""Bytes asked for in one read: what a pipe holds on Linux."""
+
+
+class Source:
+    """Reads one descriptor.  At most one task reads.
+
+    Args:
+        waitable: What to wait for before reading: a descriptor or a socket.
+        read: Returns at most so many bytes, or none at the end; raises BlockingIOError if
+            there is nothing yet.
+        close: Frees the descriptor.
+    """
+
+    __slots__ = ("_close", "_closed", "_read", "_waitable")
+
+    def __init__(
+        self, waitable: int | socket.socket, read: Callable[[int], bytes], close: Callable[[], object]
+    ) -> None:
+        self._waitable = waitable
+        self._read = read
+        self._close = close
+        self._closed = False
+
+    async def read(self) -> bytes:
+        """Wait for bytes and return them; empty at the end.
+
+        Raises:
+            anyio.ClosedResourceError: `aclose` was called.
+            OSError: The system says that reading failed.
+        """
+        while not self._closed:
+            await anyio.wait_readable(self._waitable)
+            if self._closed:  # while this task was waking up: the number may be another file's by now
+                break
+            try:
+                return self._read(CHUNK)
+            except BlockingIOError:
+                continue
+        raise anyio.ClosedResourceError("this connection is closed")
+
+    async def aclose(self) -> None:
+        """Free the descriptor and wake the task that reads.  Idempotent."""
+        if not self._closed:
+            self._closed = True
+            anyio.notify_closing(self._waitable)
+            try:
+                # Let the reader leave first: it unregisters the descriptor by its number.
+                with anyio.CancelScope(shield=True):
+                    await checkpoint()
+            finally:
+                self._close()
+
+    def close(self) -> None:
+        """Free the descriptor; for when no task reads.  Idempotent."""
+        if not self._closed:
+            self._closed = True
+            self._close()
+
+
+class Sink:
+    """Writes one descriptor.  At most one task writes.
+
+    Args:
+        waitable: What to wait for when it is full: a descriptor or a socket.
+        write: Writes what it can and returns how much; raises BlockingIOError if full.
+        close: Frees the descriptor.
+        flush: Waits, for a bounded time, until what was written has left this process.
+    """
+
+    __slots__ = ("_close", "_closed", "_flush", "_waitable", "_write")
+
+    def __init__(
+        self,
+        waitable: int | socket.socket,
+        write: Callable[[memoryview], int],
+        close: Callable[[], object],
+        flush: Callable[[], Awaitable[object]] = checkpoint,
+    ) -> None:
+        self._waitable = waitable
+        self._write = write
+        self._close = close
+        self._flush = flush
+        self._closed = False
+
+    def write(self, data: memoryview) -> int:
+        """Write what can be written at once and return how many bytes that was, maybe none.
+
+        Raises:
+            anyio.ClosedResourceError: `aclose` was called.
+            OSError: The system says that writing failed.
+        """
+        if self._closed:
+            raise anyio.ClosedResourceError("this connection is closed")
+        try:
+            return self._write(data)
+        except BlockingIOError:
+            return 0
+
+    async def room(self) -> None:
+        """Wait until something can be written."""
+        await anyio.wait_writable(self._waitable)
+
+    async def aclose(self) -> None:
+        """Free the descriptor and wake the task that writes.  Idempotent."""
+        if not self._closed:
+            self._closed = True
+            anyio.notify_closing(self._waitable)
+            try:
+                with anyio.CancelScope(shield=True):
+                    await checkpoint()  # as in `Source.aclose`
+                    await self._flush()
+            finally:
+                self._close()
+
+    def close(self) -> None:
+        """Free the descriptor; for when no task writes.  Idempotent."""
+        if not self._closed:
+            self._closed = True
+            self._close()
+
+
+class FrameStream:
+    """A `Duplex` of lines over a source and a sink: pipes, sockets, terminals.
+
+    Args:
+        source: Where frames come from.
+        sink: Where frames go.
+        max_frame: Bytes in a received frame, at most; a longer one arrives as `Oversized`.
+    """
+
+    def __init__(self, source: Source, sink: Sink, *, max_frame: int = MAX_FRAME) -> None:
+        self._source = source
+        self._sink = sink
+        self._lines = Lines(max_frame)
+        self._ended = False
+        self._begun = b""  # the rest of a frame whose sending was cancelled half-way
+        self._receiving = anyio.ResourceGuard("receiving from")
+        self._sending = anyio.ResourceGuard("sending to")
+
+    async def receive(self) -> Sequence[bytes | Oversized]:
+        """See `Duplex.receive`."""
+        with self._receiving:
+            while not self._ended:
+                try:
+                    chunk = await self._source.read()
+                except OSError as error:
+                    raise anyio.BrokenResourceError(f"cannot read: {error}") from error
+                self._ended = not chunk
+                frames = self._lines.feed(chunk) if chunk else self._lines.end()
+                if frames:
+                    return frames
+            raise anyio.EndOfStream("the other side closed the connection")
+
+    async def send(self, frames: Sequence[bytes]) -> None:
+        """See `Duplex.send`.  After a cancellation, a frame that was begun is finished by the next call."""
+        with self._sending:
+            await checkpoint_if_cancelled()
+            data = self._begun + b"\n".join((*frames, b""))
+            view = memoryview(data)
+            done = 0
+            try:
+                while True:
+                    done += (written := self._sink.write(view[done:]))
+                    if done == len(data):
+                        return
+                    if not written:
+                        await self._sink.room()
+            except OSError as error:
+                raise anyio.BrokenResourceError(f"the other side does not read any more: {error}") from error
+            finally:
+                if done:
+                    self._begun = data[done : data.index(b"\n", done - 1) + 1]
+
+    async def aclose(self) -> None:
+        """See `Duplex.aclose`."""
+        await self._sink.aclose()
+        await self._source.aclose()
