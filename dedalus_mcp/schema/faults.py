@@ -9,6 +9,7 @@ Layer: L1; imports the standard library only.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -63,9 +64,9 @@ def type_of(value: object) -> str:
         return "null"
     if isinstance(value, bool):
         return "boolean"
-    if isinstance(value, int) or (isinstance(value, float) and value.is_integer()):
-        return "integer"
-    for kind, name in ((float, "number"), (str, "string"), (Mapping, "object"), (list | tuple, "array")):
+    if isinstance(value, float):
+        return "integer" if value.is_integer() else "number" if math.isfinite(value) else "no JSON value"
+    for kind, name in ((int, "integer"), (str, "string"), (Mapping, "object"), (list | tuple, "array")):
         if isinstance(value, kind):
             return name
     return "no JSON value"
@@ -146,6 +147,7 @@ def faults(value: Any, schema: Any, definitions: Mapping[str, Any], path: str) -
 def at(path: str, name: str) -> str:
     """Return the path of the member `name`; a long name is cut."""
     short = name if len(name) <= _SHOWN else f"{name[:_SHOWN]}..."
+    short = short.encode(errors="backslashreplace").decode()  # a lone surrogate would not encode
     return f"{path}.{short}" if path else short
 
 

@@ -1,0 +1,47 @@
+"""The four formats of elicitation, checked soundly: what the standards allow always passes.
+
+Layer: L1; imports the standard library only.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Callable
+
+__all__ = ("FORMATS",)
+
+_EMAIL = re.compile(r"[^\s@]+@[^\s@]+|\"[^\"]+\"@[^\s@]+")
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s<>\"{}|\\^`]*")
+_DATE = re.compile(r"(\d{4})-(\d{2})-(\d{2})", re.ASCII)
+_TIME = re.compile(r"(\d{2}):(\d{2}):(\d{2})(?:\.\d+)?(?:[Zz]|[+-](\d{2}):(\d{2}))", re.ASCII)
+_TIME_LIMITS = (23, 59, 60, 23, 59)  # a minute may have a leap second
+
+
+def _email(text: str) -> bool:
+    return _EMAIL.fullmatch(text) is not None
+
+
+def _uri(text: str) -> bool:
+    return _URI.fullmatch(text) is not None
+
+
+def _date(text: str) -> bool:
+    if (match := _DATE.fullmatch(text)) is None:
+        return False
+    try:
+        datetime.date(*map(int, match.groups()))
+    except ValueError:
+        return False
+    return True
+
+
+def _date_time(text: str) -> bool:
+    match = _TIME.fullmatch(text[11:])
+    if match is None or text[10] not in "Tt" or not _date(text[:10]):
+        return False
+    return all(int(part or 0) <= limit for part, limit in zip(match.groups(), _TIME_LIMITS, strict=True))
+
+
+FORMATS: dict[str, Callable[[str], bool]] = {"email": _email, "uri": _uri, "date": _date, "date-time": _date_time}
+"""Each format with its check."""
