@@ -93,7 +93,7 @@ class ServerSession:
         else:
             terms = self._terms_before_handshake(method, meta)
         known = REQUESTS.get(method)
-        if known is None or terms.revision not in known.from_client:
+        if known is None or terms.revision not in known.client_sends:
             raise McpError(METHOD_NOT_FOUND, f"Method not found: {method:.80} (in revision {terms.revision})")
         return terms
 
@@ -113,7 +113,7 @@ class ServerSession:
         known = REQUESTS.get(method)
         if method in ("initialize", "ping"):
             return _STRANGER
-        if known is not None and not any(revision in known.from_client for revision in LEGACY):
+        if known is not None and not any(revision in known.client_sends for revision in LEGACY):
             _modern_terms(meta or {})  # raises: the version at least is missing
         raise McpError(
             INVALID_REQUEST,

@@ -17,6 +17,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from types import CoroutineType
 from typing import Any, Protocol
 
 import anyio
@@ -46,8 +47,11 @@ PROGRESS = "notifications/progress"
 class Handler(Protocol):
     """What a peer answers with."""
 
-    async def answer(self, call: Inbound) -> Any:
-        """Return the result: any value that encodes to a JSON object.
+    def answer(self, call: Inbound) -> Any:
+        """Return the result, any value that encodes to a JSON object; or a coroutine that does.
+
+        Called in the read loop, in the order of the calls: what must happen in that order, and
+        what is quick, happens here.  User code runs in the coroutine, in a task of its own.
 
         Raises:
             McpError: The error to reply with.  Anything else becomes -32603 "Internal error".
@@ -202,43 +206,76 @@ class Peer:
             self._exchange.accept(call.id, call)
         except McpError as refused:
             call.reply(encode(Failure(call.id, refused.error)))
+            return
         except ConnectionLost:
             call.reply(None)
+            return
+        try:
+            answer = self._handler.answer(call)
+        except Exception as error:
+            self._reply(call, self._failed(call, error))
+            return
+        if isinstance(answer, CoroutineType):
+            self._tasks.start(lambda: self._answer(call, answer), lambda: self._ended(call, answer))
         else:
-            self._tasks.start(lambda: self._answer(call), lambda: self._exchange.finish(call.id, call))
+            self._reply(call, self._succeeded(call, answer))
 
-    async def _answer(self, call: Inbound) -> None:
+    def _reply(self, call: Inbound, frame: bytes) -> None:
+        """Reply to a call that needed no task; one is only started where the channel is full."""
+        self._finish(call)
+        if call.channel.full:
+            self._tasks.start(lambda: self._reply_when_ready(call, frame), lambda: None)
+        else:
+            call.reply(frame)
+
+    async def _reply_when_ready(self, call: Inbound, frame: bytes) -> None:
+        await call.channel.ready()
+        call.reply(frame)
+
+    async def _answer(self, call: Inbound, answer: CoroutineType[Any, Any, Any]) -> None:
         frame = None
         try:
             with call.scope:
-                frame = await self._run(call)
+                frame = await self._run(call, answer)
         except Exception:  # a scope can let out what was raised while it was cancelled
             logger.debug("call %.80r ended with an error after it was cancelled", call.method, exc_info=True)
-        call.finished = True
-        self._exchange.finish(call.id, call)  # before the reply is out: the peer may reuse the id at once
+        self._finish(call)
         if call.cancelled is not None:
             frame = None
         elif call.channel.full:
             await call.channel.ready()
         call.reply(frame)
 
-    async def _run(self, call: Inbound) -> bytes:
+    async def _run(self, call: Inbound, answer: CoroutineType[Any, Any, Any]) -> bytes:
         try:
-            return encode(Success(call.id, await self._handler.answer(call)))
-        except McpError as error:
-            return self._failure(call, error)
-        except KeyboardInterrupt:
+            return self._succeeded(call, await answer)
+        except (KeyboardInterrupt, GeneratorExit, anyio.get_cancelled_exc_class()):
             raise
         except BaseException as error:
-            cancelled = anyio.get_cancelled_exc_class()
-            if isinstance(error, (cancelled, GeneratorExit)):
-                raise
-            mcp_error = only_mcp_error(error, cancelled)
-            if mcp_error is not None:
-                return self._failure(call, mcp_error)
-            if call.cancelled is None:
-                logger.exception("answering %.80r failed", call.method)
-            return encode(Failure(call.id, INTERNAL))
+            return self._failed(call, error)
+
+    def _finish(self, call: Inbound) -> None:
+        call.finished = True
+        self._exchange.finish(call.id, call)  # before the reply is out: the peer may reuse the id at once
+
+    def _ended(self, call: Inbound, answer: CoroutineType[Any, Any, Any]) -> None:
+        self._finish(call)
+        answer.close()  # never begun, if the task was cancelled before its first step
+
+    def _succeeded(self, call: Inbound, result: Any) -> bytes:
+        try:
+            return encode(Success(call.id, result))
+        except LocalProtocolError as error:
+            return self._failed(call, error)
+
+    def _failed(self, call: Inbound, error: BaseException) -> bytes:
+        cancelled = (anyio.get_cancelled_exc_class(),) if isinstance(error, BaseExceptionGroup) else ()
+        mcp_error = only_mcp_error(error, *cancelled)
+        if mcp_error is not None:
+            return self._failure(call, mcp_error)
+        if call.cancelled is None:
+            logger.error("answering %.80r failed", call.method, exc_info=error)
+        return encode(Failure(call.id, INTERNAL))
 
     def _failure(self, call: Inbound, error: McpError) -> bytes:
         try:

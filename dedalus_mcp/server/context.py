@@ -133,6 +133,11 @@ class Context:
         return self._server.lifespan_value
 
     @property
+    def terms(self) -> Terms:
+        """What holds between server and client for this call."""
+        return self._terms
+
+    @property
     def call(self) -> Inbound:
         """The call itself, for those who write askers and transports."""
         return self._call

@@ -1,12 +1,12 @@
 """What a prompt renderer may return, and the messages that become of it.
 
-    messages    an iterable of (role, content) | {"role", "content"} | PromptMessage
+    messages    an iterable of (role, content) | {"role": ..., "content": ...} | PromptMessage
     mapping     {"messages": messages, "description": ...}
     GetPromptResult, None (no messages)
 
     content     str | a content block | a mapping with a block's `type`
 
-A plain str is refused: the role must be said.
+A plain str is refused: whose words they are must be said.
 
 Layer: L4.
 """
@@ -14,13 +14,95 @@ Layer: L4.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 
-from dedalus_mcp.types import ContentBlock, GetPromptResult, PromptMessage, TextContent
-from dedalus_mcp.types.content import blocks_of
+from dedalus_mcp.types import ContentBlock, GetPromptResult, PromptMessage, Role, TextContent, UnknownContent
+from dedalus_mcp.types.content import Block, ResourceLink
+from dedalus_mcp.types.lenient import block_of
 
-__all__ = ("Unrenderable", "render")
+__all__ = ("UnrenderableError", "as_block", "render")
 
-_LEGAL = "return messages, a mapping with 'messages', a GetPromptResult or None"
+_ROLES: tuple[str, ...] = get_args(Role)
+_MESSAGE = "Prompt message must be PromptMessage, mapping, or (role, content) tuple."
+
+
+class UnrenderableError(TypeError):
+    """A renderer returned what no messages can be made of; the text is fit for the client."""
+
+
+def render(returned: Any, description: str | None) -> GetPromptResult:
+    """Make the result of `prompts/get` of what a renderer returned.
+
+    Args:
+        returned: See the module.
+        description: The prompt's own, where the renderer gives none.
+
+    Raises:
+        UnrenderableError: It is none of the legal forms.
+    """
+    if isinstance(returned, GetPromptResult):
+        if returned.description is None and description is not None:
+            return msgspec.structs.replace(returned, description=description)
+        return returned
+    if isinstance(returned, Mapping):
+        if "messages" not in returned:
+            raise UnrenderableError("Prompt mapping must include 'messages'")
+        given = returned.get("description", description)
+        return GetPromptResult(description=given, messages=_messages(returned["messages"]))
+    return GetPromptResult(description=description, messages=_messages(returned))
+
+
+def as_block(content: Any) -> ContentBlock | None:
+    """Return the content block that `content` is or describes; None if it is neither.
+
+    Raises:
+        msgspec.ValidationError: It describes a block, but a member is missing or wrong.
+    """
+    if isinstance(content, (Block, ResourceLink, UnknownContent)):
+        block: Any = content
+        return block
+    if isinstance(content, Mapping) and isinstance(content.get("type"), str):
+        found = block_of(content)
+        return None if isinstance(found, UnknownContent) else found
+    return None
+
+
+def _messages(returned: Any) -> list[PromptMessage]:
+    if returned is None:
+        return []
+    if isinstance(returned, str):
+        raise UnrenderableError("Prompt renderer returned raw string; supply role + content.")
+    if not isinstance(returned, Iterable):
+        raise UnrenderableError(
+            f"Prompt renderer returned {type(returned).__name__}; return messages, a mapping with 'messages', "
+            "GetPromptResult or None."
+        )
+    return [_message(item) for item in returned]
+
+
+def _message(item: Any) -> PromptMessage:
+    if isinstance(item, PromptMessage):
+        return item
+    if isinstance(item, Mapping):
+        if "role" not in item or "content" not in item:
+            raise UnrenderableError("Prompt message mapping requires 'role' and 'content'.")
+        return _said(item["role"], item["content"])
+    if isinstance(item, (tuple, list)) and len(item) == 2:
+        return _said(item[0], item[1])
+    raise UnrenderableError(f"{_MESSAGE} Got {type(item).__name__}.")
+
+
+def _said(role: Any, content: Any) -> PromptMessage:
+    if role not in _ROLES:
+        raise UnrenderableError(f"Prompt message role must be 'user' or 'assistant', not {role!r:.80}.")
+    if isinstance(content, str):
+        return PromptMessage(role=role, content=TextContent(text=content))
+    try:
+        block = as_block(content)
+    except msgspec.ValidationError as error:
+        raise UnrenderableError(f"Invalid prompt content: {error}") from None
+    if block is None:
+        raise UnrenderableError(f"Unsupported prompt content: {type(content).__name__}")
+    return PromptMessage(role=role, content=block)

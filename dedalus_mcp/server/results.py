@@ -1,0 +1,100 @@
+"""What a tool may return, and the result that becomes of it.
+
+    CallToolResult                       itself, or a mapping that has its members
+    a content block, an iterable of them  the content; nothing structured
+    None                                 no content, {"result": null}
+    str, numbers, other scalars          their text, {"result": ...}
+    list, tuple, set                     a block for each item, {"result": [...]}
+    mapping, dataclass, Struct, model    its JSON as text, and itself
+
+Text that is JSON is compact and keeps its characters: models read it.
+
+Layer: L4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from dedalus_mcp.schema.plain import plain
+from dedalus_mcp.schema.returns import BOX, Returns
+from dedalus_mcp.server.rendering import as_block
+from dedalus_mcp.types import CallToolResult, ContentBlock, TextContent
+from dedalus_mcp.types.lenient import lenient
+
+__all__ = ("failed", "result_of")
+
+_MEMBERS = frozenset(("content", "structuredContent", "isError", "_meta", "resultType"))
+
+
+def failed(text: str) -> CallToolResult:
+    """Return the result that tells the model what went wrong."""
+    return CallToolResult(content=[TextContent(text=text)], isError=True)
+
+
+def result_of(value: Any, returns: Returns) -> CallToolResult:
+    """Make the result of `tools/call` of what a tool returned.
+
+    Args:
+        value: See the module.
+        returns: What the tool's return annotation promises.
+
+    Raises:
+        ValueError: The value is not what was promised, or cannot be JSON.
+    """
+    if isinstance(value, CallToolResult):
+        return value
+    if returns.schema is not None:
+        structured = returns.structure(value)
+        return CallToolResult(
+            content=_content(value, structured[BOX] if returns.boxed else structured), structuredContent=structured
+        )
+    if isinstance(value, Mapping) and "content" in value and _MEMBERS.issuperset(value):
+        try:
+            return lenient(CallToolResult, value)
+        except msgspec.ValidationError:
+            pass  # it only looks like one
+    blocks = _blocks(value)
+    return _unpromised(value) if blocks is None else CallToolResult(content=blocks)
+
+
+def _unpromised(value: Any) -> CallToolResult:
+    try:
+        shown = plain(value, BOX)
+    except ValueError:  # nothing of the kind was promised, so its text must do
+        return CallToolResult(content=[TextContent(text=str(value))])
+    if isinstance(value, bytes):
+        return CallToolResult(content=[TextContent(text=shown)])
+    return CallToolResult(
+        content=_content(value, shown), structuredContent=shown if isinstance(shown, dict) else {BOX: shown}
+    )
+
+
+def _blocks(value: Any) -> list[ContentBlock] | None:
+    """The blocks that `value` is or consists of; None if any part of it is none."""
+    found = [_block(item) for item in (value if isinstance(value, (list, tuple)) else [value])]
+    blocks = [block for block in found if block is not None]
+    return blocks if blocks and len(blocks) == len(found) else None
+
+
+def _content(value: Any, shown: Any) -> list[ContentBlock]:
+    if value is None:
+        return []
+    if not isinstance(shown, list):
+        return [TextContent(text=_text(shown))]
+    given = value if isinstance(value, (list, tuple)) and len(value) == len(shown) else shown
+    return [_block(item) or TextContent(text=_text(text)) for item, text in zip(given, shown, strict=True)]
+
+
+def _block(item: Any) -> ContentBlock | None:
+    try:
+        return as_block(item)
+    except msgspec.ValidationError:
+        return None
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()

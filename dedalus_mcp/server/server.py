@@ -1,0 +1,238 @@
+"""A server: what it offers, and how it is reached.
+
+Layer: L4; `serve` and `run` are doors to `dedalus_mcp.run`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, contextmanager
+from types import ModuleType
+from typing import Any
+
+from dedalus_mcp.server import asks
+from dedalus_mcp.server.answering import Answering
+from dedalus_mcp.server.config import ServerConfig
+from dedalus_mcp.server.lifespan import Lifespan
+from dedalus_mcp.server.prompts import Prompts
+from dedalus_mcp.server.specs import PromptSpec, ToolSpec, binding, extract_spec, icons_of
+from dedalus_mcp.server.threads import Threads
+from dedalus_mcp.server.tools import Tools
+from dedalus_mcp.transport import Duplex
+from dedalus_mcp.types import (
+    CallToolResult,
+    ElicitRequestParams,
+    ElicitRequestURLParams,
+    ElicitResult,
+    GetPromptResult,
+    Icon,
+    Implementation,
+    LoggingCapability,
+    PromptsCapability,
+    ServerCapabilities,
+    ToolsCapability,
+)
+
+__all__ = ("MCPServer",)
+
+
+class _Default:
+    """Stands for a timeout that was not given, since None means none."""
+
+
+_DEFAULT = _Default()
+
+
+class MCPServer:
+    """A Model Context Protocol server.
+
+    Args:
+        name: Its name, for programs.
+        version: Its version.
+        instructions: How to use it, for the model.
+        title: Its name, for people.
+        website_url: Where people read about it.
+        icons: Icons as such or as mappings with `src` (or `url`).
+        config: The settings.
+        lifespan: Called with the server; the async context manager it returns is entered before
+            the first connection is served and left after the last.  What it gives is
+            `Context.lifespan`.
+        experimental_capabilities: To be advertised as they are.
+
+    Attributes:
+        instructions: As given.
+        config: As given.
+        tools: The registered tools.
+        prompts: The registered prompts.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        version: str | None = None,
+        instructions: str | None = None,
+        title: str | None = None,
+        website_url: str | None = None,
+        icons: Sequence[Icon | Mapping[str, Any]] | None = None,
+        config: ServerConfig | None = None,
+        lifespan: Callable[[MCPServer], AbstractAsyncContextManager[Any]] | None = None,
+        experimental_capabilities: Mapping[str, Mapping[str, Any]] | None = None,
+    ) -> None:
+        self.instructions = instructions
+        self.config = config or ServerConfig()
+        self.info = Implementation(
+            name=name, version=version or "0", title=title, websiteUrl=website_url, icons=icons_of(icons)
+        )
+        self.tools = Tools(Threads(self.config.worker_threads))
+        self.prompts = Prompts()
+        self._experimental = {key: dict(value) for key, value in (experimental_capabilities or {}).items()} or None
+        self._lifespan = Lifespan(None if lifespan is None else lambda: lifespan(self))
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.info.name
+
+    @property
+    def tool_names(self) -> list[str]:
+        """The names of the registered tools, sorted."""
+        return self.tools.names
+
+    @property
+    def prompt_names(self) -> list[str]:
+        """The names of the registered prompts, sorted."""
+        return self.prompts.names
+
+    @property
+    def lifespan_value(self) -> Any:
+        """What the lifespan gave; None while nothing is served."""
+        return self._lifespan.value
+
+    @property
+    def capabilities(self) -> ServerCapabilities:
+        """What is there, and no more."""
+        return ServerCapabilities(
+            logging=LoggingCapability(),
+            tools=ToolsCapability() if len(self.tools) else None,
+            prompts=PromptsCapability() if len(self.prompts) else None,
+            experimental=self._experimental,
+        )
+
+    def offers(self, method: str) -> bool:
+        """Whether the capability behind a method is there (DISC-05)."""
+        family = method.partition("/")[0]
+        return (family != "tools" or len(self.tools) > 0) and (family != "prompts" or len(self.prompts) > 0)
+
+    # Registering.
+
+    def collect(self, *functions: Callable[..., Any]) -> None:
+        """Register decorated functions.
+
+        Raises:
+            ValueError: One of them is not decorated; those before it are registered.
+            TypeError: The signature of one cannot be published.
+        """
+        for function in functions:
+            spec = extract_spec(function)
+            if isinstance(spec, ToolSpec):
+                self.tools.add(function, spec)
+            elif isinstance(spec, PromptSpec):
+                self.prompts.add(function, spec)
+            else:
+                name = getattr(function, "__name__", repr(function))
+                raise ValueError(f"'{name}' has no Dedalus MCP metadata. Decorate with @tool or @prompt.")
+
+    def collect_from(self, *modules: ModuleType) -> None:
+        """Register every public decorated function of these modules."""
+        for module in modules:
+            for name, value in vars(module).items():
+                if not name.startswith("_") and callable(value) and extract_spec(value) is not None:
+                    self.collect(value)
+
+    @contextmanager
+    def binding(self) -> Generator[MCPServer]:
+        """Register what is decorated inside, at once."""
+        token = binding.set(self)
+        try:
+            yield self
+        finally:
+            binding.reset(token)
+
+    # In process.
+
+    async def invoke_tool(self, name: str, /, **arguments: Any) -> CallToolResult:
+        """Call a tool as `tools/call` does.
+
+        Raises:
+            McpError: -32602, there is no such tool; or the tool raised it.
+        """
+        return await self.tools.call(name, arguments)
+
+    async def invoke_prompt(self, name: str, *, arguments: Mapping[str, Any] | None = None) -> GetPromptResult:
+        """Render a prompt as `prompts/get` does.
+
+        Raises:
+            McpError: -32602, there is no such prompt, or a required argument is missing.
+            TypeError: The renderer returned what no messages can be made of.
+        """
+        return await self.prompts.get(name, arguments)
+
+    # Asking.
+
+    async def request_elicitation(
+        self, params: ElicitRequestParams | ElicitRequestURLParams, *, timeout: float | _Default | None = _DEFAULT
+    ) -> ElicitResult:
+        """Ask the user of the client whose call is being answered, and wait for the answer.
+
+        Args:
+            params: What to ask.
+            timeout: How long to wait, in seconds; None for no limit; else as configured.
+
+        Returns:
+            What the user did.  `content` comes with "accept" alone; it fits the schema, and
+            has the defaults of what was not answered.
+
+        Raises:
+            AskFailed: An `McpError`.  -32601: no call is being answered (also a `RuntimeError`),
+                or the client cannot be asked so.  -32602: the schema is not legal, or the answer
+                does not fit it.  -32603: no answer in time.  -32000: the client is gone.  Any
+                other: the client's own error.
+
+        Source: MCP 2025-06-18 and 2025-11-25, client/elicitation.
+        """
+        seconds = self.config.elicitation.timeout if isinstance(timeout, _Default) else timeout
+        return await asks.elicit(params, seconds)
+
+    # Serving.
+
+    def running(self) -> AbstractAsyncContextManager[Any]:
+        """Hold the lifespan open; every connection that is served does."""
+        return self._lifespan.running()
+
+    def answering(self) -> Answering:
+        """Return what answers one connection; for those who host a server themselves."""
+        return Answering(self)
+
+    async def serve(self, transport: str | Duplex = "stdio") -> None:
+        """Serve until the client ends, or the program is told to stop.
+
+        Args:
+            transport: "stdio", or a connection to serve one client on.
+
+        Raises:
+            ValueError: There is no such transport.
+        """
+        from dedalus_mcp.run import serve  # noqa: PLC0415 - the door: run knows the transports
+
+        await serve(self, transport)
+
+    def run(self, transport: str | Duplex = "stdio") -> None:
+        """Serve, as a whole program: starts an event loop and returns when all is over.
+
+        Raises:
+            ValueError: There is no such transport.
+        """
+        from dedalus_mcp.run import run  # noqa: PLC0415 - the door: run knows the transports
+
+        run(self, transport)

@@ -1,0 +1,179 @@
+"""The tools of a server: registered, listed, called.
+
+Layer: L4.
+"""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import re
+from collections.abc import Callable
+from functools import partial
+from typing import Any, get_args, get_origin
+
+import msgspec
+from msgspec import UNSET, Raw
+
+from dedalus_mcp.errors import INVALID_PARAMS, AskFailed, InvalidArguments, McpError, ToolError
+from dedalus_mcp.jsonrpc.failures import only_mcp_error
+from dedalus_mcp.schema.arguments import Arguments, summary
+from dedalus_mcp.schema.returns import Returns
+from dedalus_mcp.server.context import Context, active_context
+from dedalus_mcp.server.results import failed, result_of
+from dedalus_mcp.server.specs import ToolSpec
+from dedalus_mcp.server.threads import Threads
+from dedalus_mcp.types import CallToolResult, Tool
+from dedalus_mcp.types.content import Block, ResourceLink, UnknownContent
+from dedalus_mcp.types.wire import InputResponseRequestParams
+
+__all__ = ("ToolCall", "Tools")
+
+logger = logging.getLogger("dedalus_mcp")
+
+_NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")  # TOOL-04
+
+
+class ToolCall(InputResponseRequestParams, frozen=True, kw_only=True):
+    """The params of `tools/call`, with arguments left as they came: the tool's own decoder reads them."""
+
+    name: str
+    arguments: Raw = Raw(b"{}")
+
+
+class _Registered:
+    """One tool, ready to be called."""
+
+    __slots__ = ("arguments", "definition", "fn", "inline", "returns")
+
+    def __init__(self, fn: Callable[..., Any], spec: ToolSpec) -> None:
+        self.fn = fn
+        self.arguments = Arguments.of(fn, injected=is_context)
+        self.returns = Returns.of(fn, opaque=_opaque)
+        self.inline = spec.inline or _is_async(fn)
+        self.definition = Tool(
+            name=_name_of(fn, spec),
+            title=spec.title,
+            description=spec.description if spec.description is not None else summary(fn) or None,
+            inputSchema=self.arguments.schema,
+            outputSchema=self.returns.schema,
+            annotations=spec.annotations,
+            icons=spec.icons,
+            meta=spec.meta,
+        )
+
+
+class Tools:
+    """The tools of a server.
+
+    Args:
+        threads: Where plain `def` tools run.
+    """
+
+    def __init__(self, threads: Threads) -> None:
+        self._threads = threads
+        self._by_name: dict[str, _Registered] = {}
+
+    def __len__(self) -> int:
+        return len(self._by_name)
+
+    @property
+    def definitions(self) -> list[Tool]:
+        """The tools as clients see them, in the order of registration."""
+        return [tool.definition for tool in self._by_name.values()]
+
+    @property
+    def names(self) -> list[str]:
+        """Their names, sorted."""
+        return sorted(self._by_name)
+
+    def add(self, fn: Callable[..., Any], spec: ToolSpec) -> None:
+        """Register a tool; one of the same name is replaced.
+
+        Raises:
+            TypeError: Its signature cannot be published, or it has no name.
+        """
+        tool = _Registered(fn, spec)
+        self._by_name[tool.definition.name] = tool
+
+    async def call(self, name: str, arguments: Raw | dict[str, Any] | None) -> CallToolResult:
+        """Call a tool.  Whatever it does wrong is told to the model, as an `isError` result.
+
+        Raises:
+            McpError: -32602, there is no such tool, or `arguments` is no object; or the tool
+                itself raised it, to end the request with a protocol error.
+        """
+        tool = self._by_name.get(name)
+        if tool is None:
+            raise McpError(INVALID_PARAMS, f"Unknown tool: {name:.128}")
+        if isinstance(arguments, Raw) and bytes(arguments)[:1] not in (b"{", b"n"):
+            raise McpError(INVALID_PARAMS, "Invalid params: `arguments` is an object")
+        try:
+            values = tool.arguments.decode(None if arguments is None or _is_null(arguments) else arguments)
+        except InvalidArguments as error:
+            return failed(f"Invalid arguments for tool {name!r}: {error}")
+        return await self._run(tool, values)
+
+    async def _run(self, tool: _Registered, values: dict[str, Any]) -> CallToolResult:
+        for parameter in tool.arguments.injected:
+            values[parameter] = active_context()
+        name = tool.definition.name
+        try:
+            value = await self._invoke(tool, values)
+        except Exception as error:
+            return _failure(name, error)
+        try:
+            return result_of(value, tool.returns)
+        except ValueError as error:
+            return failed(f"Tool {name!r} returned what it must not: {error}")
+
+    async def _invoke(self, tool: _Registered, values: dict[str, Any]) -> Any:
+        if tool.inline:
+            value = tool.arguments.call(values)
+        else:
+            value = await self._threads.run(partial(tool.arguments.call, values))
+        return await value if inspect.isawaitable(value) else value
+
+
+def is_context(annotation: Any, default: Any = UNSET) -> bool:
+    """Whether a parameter annotated so is given the `Context`."""
+    if isinstance(annotation, type):
+        return issubclass(annotation, Context)
+    return get_origin(annotation) is not None and any(is_context(part) for part in get_args(annotation))
+
+
+def _failure(name: str, error: Exception) -> CallToolResult:
+    """What the model is told of an exception; protocol errors of the author's own pass on."""
+    found = only_mcp_error(error)
+    if isinstance(found, AskFailed):
+        return failed(found.message)
+    if found is not None:
+        raise found from error
+    if isinstance(error, ToolError):
+        return failed(str(error))
+    logger.error("tool %r failed", name, exc_info=error)
+    return failed(f"Tool {name!r} failed with an internal error")
+
+
+def _is_null(arguments: Raw | dict[str, Any]) -> bool:
+    return isinstance(arguments, Raw) and bytes(arguments) == b"null"
+
+
+def _is_async(fn: Any) -> bool:
+    while isinstance(fn, partial):
+        fn = fn.func
+    return inspect.iscoroutinefunction(fn) or inspect.iscoroutinefunction(getattr(fn, "__call__", None))
+
+
+def _opaque(annotation: Any) -> bool:
+    kinds = (CallToolResult, Block, ResourceLink, UnknownContent)
+    return isinstance(annotation, type) and issubclass(annotation, kinds)
+
+
+def _name_of(fn: Any, spec: ToolSpec) -> str:
+    name = spec.name if spec.name is not None else getattr(fn, "__name__", None)
+    if not name or name == "<lambda>":
+        raise TypeError(f"{fn!r} has no name: give it one, as in @tool('name')")
+    if _NAME.fullmatch(name) is None:
+        logger.warning("tool name %r: clients expect 1 to 128 of A-Z a-z 0-9 _ . -", name)
+    return str(name)
