@@ -1,8 +1,9 @@
 """The protocol's words: every params, result, content block and capability of every revision.
 
-One flat name space over one module per family.  Attributes carry their wire names
-(`requestedSchema`, `isError`), `_meta` is `meta`, and members that are not there read as None.
-`methods` has a constant for each method; `revisions` shapes values for their readers.
+One flat name space over one module per family, whose `__all__` says what it adds.  Attributes
+carry their wire names (`requestedSchema`, `isError`), `_meta` is `meta`, and members that are
+not there read as None.  `methods` has a constant for each method; `revisions` shapes values for
+their readers.
 
 Layer: L1; imports `errors` only.
 """
@@ -25,213 +26,50 @@ from dedalus_mcp.errors import (
     URL_ELICITATION_REQUIRED,
     ErrorData,
 )
-from dedalus_mcp.types.capabilities import (
-    Capability,
-    ClientCapabilities,
-    ClientTasksCapability,
-    ClientTasksRequests,
-    CompletionsCapability,
-    ElicitationCapability,
-    LoggingCapability,
-    MissingRequiredClientCapabilityData,
-    PromptsCapability,
-    ResourcesCapability,
-    RootsCapability,
-    SamplingCapability,
-    ServerCapabilities,
-    ServerTasksCapability,
-    ServerTasksRequests,
-    TasksElicitation,
-    TasksSampling,
-    TasksTools,
-    ToolsCapability,
+from dedalus_mcp.types import (
+    capabilities,
+    completion,
+    content,
+    elicitation,
+    icons,
+    lifecycle,
+    messages,
+    meta,
+    notices,
+    notifications,
+    prompts,
+    requests,
+    resources,
+    results,
+    roots,
+    rounds,
+    sampling,
+    subscriptions,
+    tasks,
+    tools,
 )
-from dedalus_mcp.types.completion import (
-    CompleteRequestParams,
-    CompleteResult,
-    Completion,
-    CompletionArgument,
-    CompletionContext,
-    CompletionReference,
-    PromptReference,
-    ResourceReference,
-    ResourceTemplateReference,
-)
-from dedalus_mcp.types.content import (
-    Annotations,
-    AnyResourceContents,
-    AudioContent,
-    BlobResourceContents,
-    ContentBlock,
-    EmbeddedResource,
-    ImageContent,
-    Resource,
-    ResourceContents,
-    ResourceLink,
-    SamplingMessageContentBlock,
-    TextContent,
-    TextResourceContents,
-    ToolResultContent,
-    ToolUseContent,
-    UnknownContent,
-)
-from dedalus_mcp.types.elicitation import (
-    AnyElicitRequestParams,
-    ElicitationCompleteNotificationParams,
-    ElicitRequestedSchema,
-    ElicitRequestFormParams,
-    ElicitRequestParams,
-    ElicitRequestURLParams,
-    ElicitResult,
-    URLElicitationRequiredData,
-)
-from dedalus_mcp.types.icons import Icon
+from dedalus_mcp.types.capabilities import *  # noqa: F403
+from dedalus_mcp.types.completion import *  # noqa: F403
+from dedalus_mcp.types.content import *  # noqa: F403
+from dedalus_mcp.types.elicitation import *  # noqa: F403
+from dedalus_mcp.types.icons import *  # noqa: F403
 from dedalus_mcp.types.lenient import block_of
-from dedalus_mcp.types.lifecycle import (
-    DiscoverResult,
-    Implementation,
-    InitializeRequestParams,
-    InitializeResult,
-    UnsupportedProtocolVersionData,
-)
-from dedalus_mcp.types.meta import (
-    CLIENT_CAPABILITIES_KEY,
-    CLIENT_INFO_KEY,
-    LOG_LEVEL_KEY,
-    MODEL_IMMEDIATE_RESPONSE_KEY,
-    PROGRESS_TOKEN_KEY,
-    PROTOCOL_VERSION_KEY,
-    RELATED_TASK_KEY,
-    SERVER_INFO_KEY,
-    SUBSCRIPTION_ID_KEY,
-)
-from dedalus_mcp.types.notices import (
-    CancelledNotificationParams,
-    LoggingLevel,
-    LoggingMessageNotificationParams,
-    ProgressNotificationParams,
-    SetLevelRequestParams,
-)
-from dedalus_mcp.types.notifications import (
-    CancelledNotification,
-    ClientNotification,
-    ElicitationCompleteNotification,
-    InitializedNotification,
-    LoggingMessageNotification,
-    Notification,
-    ProgressNotification,
-    PromptListChangedNotification,
-    ResourceListChangedNotification,
-    ResourceUpdatedNotification,
-    RootsListChangedNotification,
-    ServerNotification,
-    SubscriptionsAcknowledgedNotification,
-    TaskStatusNotification,
-    ToolListChangedNotification,
-)
-from dedalus_mcp.types.prompts import (
-    GetPromptRequestParams,
-    GetPromptResult,
-    ListPromptsResult,
-    Prompt,
-    PromptArgument,
-    PromptMessage,
-)
-from dedalus_mcp.types.requests import (
-    CallToolRequest,
-    CancelTaskRequest,
-    ClientRequest,
-    CompleteRequest,
-    CreateMessageRequest,
-    DiscoverRequest,
-    ElicitRequest,
-    GetPromptRequest,
-    GetTaskPayloadRequest,
-    GetTaskRequest,
-    InitializeRequest,
-    ListPromptsRequest,
-    ListResourcesRequest,
-    ListResourceTemplatesRequest,
-    ListRootsRequest,
-    ListTasksRequest,
-    ListToolsRequest,
-    PaginatedRequest,
-    PingRequest,
-    ReadResourceRequest,
-    Request,
-    ServerRequest,
-    SetLevelRequest,
-    SubscribeRequest,
-    SubscriptionsListenRequest,
-    UnsubscribeRequest,
-)
-from dedalus_mcp.types.resources import (
-    ListResourcesResult,
-    ListResourceTemplatesResult,
-    ReadResourceRequestParams,
-    ReadResourceResult,
-    ResourceTemplate,
-    ResourceUpdatedNotificationParams,
-    SubscribeRequestParams,
-    UnsubscribeRequestParams,
-)
-from dedalus_mcp.types.results import ClientResult, ServerResult
+from dedalus_mcp.types.lifecycle import *  # noqa: F403
+from dedalus_mcp.types.messages import *  # noqa: F403
+from dedalus_mcp.types.meta import *  # noqa: F403
+from dedalus_mcp.types.notices import *  # noqa: F403
+from dedalus_mcp.types.notifications import *  # noqa: F403
+from dedalus_mcp.types.prompts import *  # noqa: F403
+from dedalus_mcp.types.requests import *  # noqa: F403
+from dedalus_mcp.types.resources import *  # noqa: F403
+from dedalus_mcp.types.results import *  # noqa: F403
 from dedalus_mcp.types.revisions import LATEST, V2025_03_26
-from dedalus_mcp.types.roots import ListRootsResult, Root
-from dedalus_mcp.types.rounds import InputRequest, InputRequests, InputRequiredResult, InputResponse
-from dedalus_mcp.types.sampling import (
-    CreateMessageRequestParams,
-    CreateMessageResult,
-    IncludeContext,
-    ModelHint,
-    ModelPreferences,
-    SamplingMessage,
-    StopReason,
-    ToolChoice,
-)
-from dedalus_mcp.types.subscriptions import (
-    SubscriptionFilter,
-    SubscriptionsAcknowledgedNotificationParams,
-    SubscriptionsListenRequestParams,
-    SubscriptionsListenResult,
-)
-from dedalus_mcp.types.tasks import (
-    CancelTaskResult,
-    CreateTaskResult,
-    GetTaskPayloadResult,
-    GetTaskResult,
-    ListTasksResult,
-    RelatedTaskMetadata,
-    Task,
-    TaskMetadata,
-    TaskRequestParams,
-    TaskStatus,
-    TaskStatusNotificationParams,
-)
-from dedalus_mcp.types.tools import (
-    CallToolRequestParams,
-    CallToolResult,
-    ListToolsResult,
-    Tool,
-    ToolAnnotations,
-    ToolExecution,
-)
-from dedalus_mcp.types.wire import (
-    BaseMetadata,
-    CacheableResult,
-    CacheScope,
-    Cursor,
-    EmptyResult,
-    InputResponseRequestParams,
-    NotificationParams,
-    PaginatedRequestParams,
-    PaginatedResult,
-    ProgressToken,
-    RequestId,
-    RequestParams,
-    Result,
-    Role,
-)
+from dedalus_mcp.types.roots import *  # noqa: F403
+from dedalus_mcp.types.rounds import *  # noqa: F403
+from dedalus_mcp.types.sampling import *  # noqa: F403
+from dedalus_mcp.types.subscriptions import *  # noqa: F403
+from dedalus_mcp.types.tasks import *  # noqa: F403
+from dedalus_mcp.types.tools import *  # noqa: F403
 
 if TYPE_CHECKING:
     from dedalus_mcp.jsonrpc.messages import Call as JSONRPCRequest
@@ -240,209 +78,51 @@ if TYPE_CHECKING:
     from dedalus_mcp.jsonrpc.messages import Notice as JSONRPCNotification
     from dedalus_mcp.jsonrpc.messages import Success as JSONRPCResponse
 
-__all__ = (
-    "Annotations",
-    "AnyElicitRequestParams",
-    "AnyResourceContents",
-    "AudioContent",
-    "BaseMetadata",
-    "BlobResourceContents",
-    "CLIENT_CAPABILITIES_KEY",
-    "CLIENT_INFO_KEY",
+LATEST_PROTOCOL_VERSION = LATEST
+DEFAULT_NEGOTIATED_VERSION = V2025_03_26  # what an HTTP request that names no version speaks
+
+__all__: tuple[str, ...] = (
     "CONNECTION_CLOSED",
-    "CacheScope",
-    "CacheableResult",
-    "CallToolRequest",
-    "CallToolRequestParams",
-    "CallToolResult",
-    "CancelTaskRequest",
-    "CancelTaskResult",
-    "CancelledNotification",
-    "CancelledNotificationParams",
-    "Capability",
-    "ClientCapabilities",
-    "ClientNotification",
-    "ClientRequest",
-    "ClientResult",
-    "ClientTasksCapability",
-    "ClientTasksRequests",
-    "CompleteRequest",
-    "CompleteRequestParams",
-    "CompleteResult",
-    "Completion",
-    "CompletionArgument",
-    "CompletionContext",
-    "CompletionReference",
-    "CompletionsCapability",
-    "ContentBlock",
-    "CreateMessageRequest",
-    "CreateMessageRequestParams",
-    "CreateMessageResult",
-    "CreateTaskResult",
-    "Cursor",
     "DEFAULT_NEGOTIATED_VERSION",
-    "DiscoverRequest",
-    "DiscoverResult",
-    "ElicitRequest",
-    "ElicitRequestFormParams",
-    "ElicitRequestParams",
-    "ElicitRequestURLParams",
-    "ElicitRequestedSchema",
-    "ElicitResult",
-    "ElicitationCapability",
-    "ElicitationCompleteNotification",
-    "ElicitationCompleteNotificationParams",
-    "EmbeddedResource",
-    "EmptyResult",
     "ErrorData",
-    "GetPromptRequest",
-    "GetPromptRequestParams",
-    "GetPromptResult",
-    "GetTaskPayloadRequest",
-    "GetTaskPayloadResult",
-    "GetTaskRequest",
-    "GetTaskResult",
     "HEADER_MISMATCH",
     "INTERNAL_ERROR",
     "INVALID_PARAMS",
     "INVALID_REQUEST",
-    "Icon",
-    "ImageContent",
-    "Implementation",
-    "IncludeContext",
-    "InitializeRequest",
-    "InitializeRequestParams",
-    "InitializeResult",
-    "InitializedNotification",
-    "InputRequest",
-    "InputRequests",
-    "InputRequiredResult",
-    "InputResponse",
-    "InputResponseRequestParams",
     "JSONRPCError",
     "JSONRPCMessage",
     "JSONRPCNotification",
     "JSONRPCRequest",
     "JSONRPCResponse",
     "LATEST_PROTOCOL_VERSION",
-    "LOG_LEVEL_KEY",
-    "ListPromptsRequest",
-    "ListPromptsResult",
-    "ListResourceTemplatesRequest",
-    "ListResourceTemplatesResult",
-    "ListResourcesRequest",
-    "ListResourcesResult",
-    "ListRootsRequest",
-    "ListRootsResult",
-    "ListTasksRequest",
-    "ListTasksResult",
-    "ListToolsRequest",
-    "ListToolsResult",
-    "LoggingCapability",
-    "LoggingLevel",
-    "LoggingMessageNotification",
-    "LoggingMessageNotificationParams",
     "METHOD_NOT_FOUND",
     "MISSING_REQUIRED_CLIENT_CAPABILITY",
-    "MODEL_IMMEDIATE_RESPONSE_KEY",
-    "MissingRequiredClientCapabilityData",
-    "ModelHint",
-    "ModelPreferences",
-    "Notification",
-    "NotificationParams",
     "PARSE_ERROR",
-    "PROGRESS_TOKEN_KEY",
-    "PROTOCOL_VERSION_KEY",
-    "PaginatedRequest",
-    "PaginatedRequestParams",
-    "PaginatedResult",
-    "PingRequest",
-    "ProgressNotification",
-    "ProgressNotificationParams",
-    "ProgressToken",
-    "Prompt",
-    "PromptArgument",
-    "PromptListChangedNotification",
-    "PromptMessage",
-    "PromptReference",
-    "PromptsCapability",
-    "RELATED_TASK_KEY",
     "RESOURCE_NOT_FOUND",
-    "ReadResourceRequest",
-    "ReadResourceRequestParams",
-    "ReadResourceResult",
-    "RelatedTaskMetadata",
-    "Request",
-    "RequestId",
-    "RequestParams",
-    "Resource",
-    "ResourceContents",
-    "ResourceLink",
-    "ResourceListChangedNotification",
-    "ResourceReference",
-    "ResourceTemplate",
-    "ResourceTemplateReference",
-    "ResourceUpdatedNotification",
-    "ResourceUpdatedNotificationParams",
-    "ResourcesCapability",
-    "Result",
-    "Role",
-    "Root",
-    "RootsCapability",
-    "RootsListChangedNotification",
-    "SERVER_INFO_KEY",
-    "SUBSCRIPTION_ID_KEY",
-    "SamplingCapability",
-    "SamplingMessage",
-    "SamplingMessageContentBlock",
-    "ServerCapabilities",
-    "ServerNotification",
-    "ServerRequest",
-    "ServerResult",
-    "ServerTasksCapability",
-    "ServerTasksRequests",
-    "SetLevelRequest",
-    "SetLevelRequestParams",
-    "StopReason",
-    "SubscribeRequest",
-    "SubscribeRequestParams",
-    "SubscriptionFilter",
-    "SubscriptionsAcknowledgedNotification",
-    "SubscriptionsAcknowledgedNotificationParams",
-    "SubscriptionsListenRequest",
-    "SubscriptionsListenRequestParams",
-    "SubscriptionsListenResult",
-    "Task",
-    "TaskMetadata",
-    "TaskRequestParams",
-    "TaskStatus",
-    "TaskStatusNotification",
-    "TaskStatusNotificationParams",
-    "TasksElicitation",
-    "TasksSampling",
-    "TasksTools",
-    "TextContent",
-    "TextResourceContents",
-    "Tool",
-    "ToolAnnotations",
-    "ToolChoice",
-    "ToolExecution",
-    "ToolListChangedNotification",
-    "ToolResultContent",
-    "ToolUseContent",
-    "ToolsCapability",
     "UNSUPPORTED_PROTOCOL_VERSION",
-    "URLElicitationRequiredData",
     "URL_ELICITATION_REQUIRED",
-    "UnknownContent",
-    "UnsubscribeRequest",
-    "UnsubscribeRequestParams",
-    "UnsupportedProtocolVersionData",
     "block_of",
 )
-
-LATEST_PROTOCOL_VERSION = LATEST
-DEFAULT_NEGOTIATED_VERSION = V2025_03_26  # what an HTTP request that names no version speaks
+__all__ += capabilities.__all__
+__all__ += completion.__all__
+__all__ += content.__all__
+__all__ += elicitation.__all__
+__all__ += icons.__all__
+__all__ += lifecycle.__all__
+__all__ += messages.__all__
+__all__ += meta.__all__
+__all__ += notices.__all__
+__all__ += notifications.__all__
+__all__ += prompts.__all__
+__all__ += requests.__all__
+__all__ += resources.__all__
+__all__ += results.__all__
+__all__ += roots.__all__
+__all__ += rounds.__all__
+__all__ += sampling.__all__
+__all__ += subscriptions.__all__
+__all__ += tasks.__all__
+__all__ += tools.__all__
 
 _MESSAGES = {
     "JSONRPCError": "Failure",

@@ -1,13 +1,14 @@
 """Completion: suggestions for the arguments of prompts and resource templates.
 
-Layer: L1; imports `wire` only.
+Layer: L1; imports `messages`, `wire` only.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from dedalus_mcp.types.wire import BaseMetadata, RequestParams, Result, TaggedMeta, Wire
+from dedalus_mcp.types.messages import BaseMetadata, RequestParams, Result
+from dedalus_mcp.types.wire import TaggedMeta, Wire
 
 __all__ = (
     "CompleteRequestParams",

@@ -4,7 +4,7 @@ A block is one of the tagged types here, told apart by `type`.  A type that this
 not know never fails the message that holds it: it is an `UnknownContent`, which keeps every
 member and is written again unchanged.
 
-Layer: L1; imports `wire` and `icons` only.
+Layer: L1; imports `messages`, `wire` and `icons` only.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ import msgspec
 from msgspec import UNSET
 
 from dedalus_mcp.types.icons import Icon
-from dedalus_mcp.types.wire import BaseMetadata, Choice, Meta, Role, TaggedMeta, Wire
+from dedalus_mcp.types.messages import BaseMetadata, Meta, Role
+from dedalus_mcp.types.wire import Choice, TaggedMeta, Wire, no_blocks
 
 __all__ = (
     "AnyResourceContents",
@@ -34,7 +35,6 @@ __all__ = (
     "ToolResultContent",
     "ToolUseContent",
     "UnknownContent",
-    "no_blocks",
 )
 
 
@@ -184,15 +184,6 @@ class ToolUseContent(Block, frozen=True, kw_only=True, tag="tool_use"):
     name: str
     input: dict[str, Any]
     meta: Meta | None = msgspec.field(default=None, name="_meta")
-
-
-def no_blocks() -> list[ContentBlock]:
-    """Stand for a `content` that a peer left out.
-
-    A function of ours, not `list`: `omit_defaults` leaves out an empty default list, and the
-    protocol requires the member.
-    """
-    return []
 
 
 class ToolResultContent(Block, frozen=True, kw_only=True, tag="tool_result"):

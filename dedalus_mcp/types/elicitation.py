@@ -1,6 +1,6 @@
 """Elicitation: a server asks the client's user.
 
-Layer: L1; imports `wire` and `tasks` only.
+Layer: L1; imports `messages`, `wire` and `tasks` only.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import msgspec
 
+from dedalus_mcp.types.messages import Meta, NotificationParams, RequestParams
 from dedalus_mcp.types.tasks import TaskMetadata
-from dedalus_mcp.types.wire import Choice, Meta, NotificationParams, RequestParams, TaggedMeta, Wire
+from dedalus_mcp.types.wire import Choice, TaggedMeta, Wire
 
 __all__ = (
     "AnyElicitRequestParams",
@@ -44,10 +45,10 @@ class ElicitMode(Choice):
         raise ValueError("Invalid value - at `$.mode`; legal are 'form' and 'url'")
 
 
-class ElicitRequestParams(
-    RequestParams, ElicitMode, frozen=True, kw_only=True, metaclass=TaggedMeta, implied=("mode", "form")
-):
+class ElicitRequestParams(RequestParams, ElicitMode, frozen=True, kw_only=True, metaclass=TaggedMeta):
     """A form for the user; `mode` reads as "form" and is not written, as 2025-06-18 has none."""
+
+    __fixed__ = ("mode", "form")
 
     if TYPE_CHECKING:
         mode: Literal["form"] = "form"

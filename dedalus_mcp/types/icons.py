@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from dedalus_mcp.types.wire import Wire, from_mapping
+from dedalus_mcp.types.wire import Wire, from_members, members_of
 
 __all__ = ("Icon",)
 
@@ -36,11 +36,9 @@ class Icon(Wire, frozen=True, kw_only=True):
         """
         if isinstance(icon, Icon):
             return icon
-        if not isinstance(icon, Mapping):
-            raise TypeError(f"an icon is an Icon or a mapping, not {type(icon).__name__}")
-        members = dict(icon)
+        members = members_of(icon, cls)
         if "url" in members:
             members.setdefault("src", members.pop("url"))
         if members.pop("type", "url") != "url":
             raise TypeError(f"an icon's type is 'url', not {icon['type']!r}")
-        return from_mapping(cls, members)
+        return from_members(members, cls)

@@ -47,7 +47,10 @@ def block_of(members: Mapping[str, Any]) -> ContentBlock | ToolUseContent | Tool
     if not isinstance(type_, str):
         raise msgspec.ValidationError("A content block has a `type`, a string")
     cls = _BLOCKS.get(type_)
-    return UnknownContent(members) if cls is None else lenient(cls, members)
+    if cls is None:
+        return UnknownContent(members)
+    block: ContentBlock = lenient(cls, members)
+    return block
 
 
 def has_blocks(cls: type[Any]) -> bool:
@@ -100,10 +103,11 @@ def _input_requests(value: Any) -> dict[str, InputRequest]:
 def _input_request(request: dict[str, Any]) -> InputRequest:
     if request.get("method") == "sampling/createMessage":
         return CreateMessageRequest(params=lenient(CreateMessageRequestParams, _object(request.get("params"))))
-    return msgspec.convert(request, InputRequest, dec_hook=dec_hook)
+    made: InputRequest = msgspec.convert(request, InputRequest, dec_hook=dec_hook)
+    return made
 
 
-_BLOCKS: Final[dict[str, type[Wire]]] = {
+_BLOCKS: Final[dict[str, Any]] = {
     "text": TextContent,
     "image": ImageContent,
     "audio": AudioContent,

@@ -1,19 +1,14 @@
 """The handshake of the legacy revisions, and what stands for it in 2026-07-28.
 
-Layer: L1; imports `wire`, `icons` and `capabilities` only.
+Layer: L1; imports `messages`, `wire`, `icons` and `capabilities` only.
 """
 
 from __future__ import annotations
 
 from dedalus_mcp.types.capabilities import ClientCapabilities, ServerCapabilities
 from dedalus_mcp.types.icons import Icon
-from dedalus_mcp.types.wire import (
-    BaseMetadata,
-    CacheableResult,
-    RequestParams,
-    Result,
-    Wire,
-)
+from dedalus_mcp.types.messages import BaseMetadata, CacheableResult, RequestParams, Result
+from dedalus_mcp.types.wire import Wire
 
 __all__ = (
     "DiscoverResult",

@@ -1,13 +1,13 @@
 """Logging, progress and cancellation: what is said while a request runs.
 
-Layer: L1; imports `wire` only.
+Layer: L1; imports `messages` only.
 """
 
 from __future__ import annotations
 
 from typing import Any, Literal, TypeAlias
 
-from dedalus_mcp.types.wire import NotificationParams, ProgressToken, RequestId, RequestParams
+from dedalus_mcp.types.messages import NotificationParams, ProgressToken, RequestId, RequestParams
 
 __all__ = (
     "CancelledNotificationParams",

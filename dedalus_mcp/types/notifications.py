@@ -1,6 +1,6 @@
 """The notifications of every revision, as values: a `method` and its `params`.
 
-Layer: L1; imports `wire` and the families only.
+Layer: L1; imports `messages`, `wire` and the families only.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from dedalus_mcp.types.elicitation import ElicitationCompleteNotificationParams
+from dedalus_mcp.types.messages import NotificationParams
 from dedalus_mcp.types.notices import (
     CancelledNotificationParams,
     LoggingMessageNotificationParams,
@@ -16,7 +17,7 @@ from dedalus_mcp.types.notices import (
 from dedalus_mcp.types.resources import ResourceUpdatedNotificationParams
 from dedalus_mcp.types.subscriptions import SubscriptionsAcknowledgedNotificationParams
 from dedalus_mcp.types.tasks import TaskStatusNotificationParams
-from dedalus_mcp.types.wire import NotificationParams, TaggedMeta, Wire
+from dedalus_mcp.types.wire import TaggedMeta, Wire
 
 __all__ = (
     "CancelledNotification",

@@ -1,6 +1,6 @@
 """Prompts: message templates that a user picks.
 
-Layer: L1; imports `wire`, `icons` and `content` only.
+Layer: L1; imports `messages`, `wire`, `icons` and `content` only.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import msgspec
 
 from dedalus_mcp.types.content import ContentBlock
 from dedalus_mcp.types.icons import Icon
-from dedalus_mcp.types.wire import (
+from dedalus_mcp.types.messages import (
     BaseMetadata,
     CacheScope,
     InputResponseRequestParams,
@@ -20,9 +20,8 @@ from dedalus_mcp.types.wire import (
     PaginatedResult,
     Result,
     Role,
-    Wire,
-    from_mapping,
 )
+from dedalus_mcp.types.wire import Wire, from_members, members_of
 
 __all__ = (
     "GetPromptRequestParams",
@@ -49,9 +48,7 @@ class PromptArgument(BaseMetadata, frozen=True, kw_only=True):
         """
         if isinstance(argument, PromptArgument):
             return argument
-        if not isinstance(argument, Mapping):
-            raise TypeError(f"a prompt argument is a PromptArgument or a mapping, not {type(argument).__name__}")
-        return from_mapping(cls, argument)
+        return from_members(members_of(argument, cls), cls)
 
 
 class Prompt(BaseMetadata, frozen=True, kw_only=True):

@@ -3,7 +3,7 @@
 The engine does not need them, since `methods` has one constant for each; they are the embedded
 requests of a round (`rounds`), and for programs that hold whole requests.
 
-Layer: L1; imports `wire` and the families only.
+Layer: L1; imports `messages`, `wire` and the families only.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from dedalus_mcp.types.completion import CompleteRequestParams
 from dedalus_mcp.types.elicitation import AnyElicitRequestParams
 from dedalus_mcp.types.lifecycle import InitializeRequestParams
+from dedalus_mcp.types.messages import PaginatedRequestParams, RequestParams
 from dedalus_mcp.types.notices import SetLevelRequestParams
 from dedalus_mcp.types.prompts import GetPromptRequestParams
 from dedalus_mcp.types.resources import ReadResourceRequestParams, SubscribeRequestParams, UnsubscribeRequestParams
@@ -20,7 +21,7 @@ from dedalus_mcp.types.sampling import CreateMessageRequestParams
 from dedalus_mcp.types.subscriptions import SubscriptionsListenRequestParams
 from dedalus_mcp.types.tasks import TaskRequestParams
 from dedalus_mcp.types.tools import CallToolRequestParams
-from dedalus_mcp.types.wire import PaginatedRequestParams, RequestParams, TaggedMeta, Wire
+from dedalus_mcp.types.wire import TaggedMeta, Wire
 
 __all__ = (
     "CallToolRequest",

@@ -1,6 +1,6 @@
 """Resources: what a client may read.
 
-Layer: L1; imports `wire`, `icons` and `content` only.
+Layer: L1; imports `messages`, `icons` and `content` only.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import msgspec
 
 from dedalus_mcp.types.content import Annotations, AnyResourceContents, Resource
 from dedalus_mcp.types.icons import Icon
-from dedalus_mcp.types.wire import (
+from dedalus_mcp.types.messages import (
     BaseMetadata,
     CacheableResult,
     CacheScope,

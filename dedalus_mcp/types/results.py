@@ -10,6 +10,7 @@ from typing import TypeAlias
 from dedalus_mcp.types.completion import CompleteResult
 from dedalus_mcp.types.elicitation import ElicitResult
 from dedalus_mcp.types.lifecycle import DiscoverResult, InitializeResult
+from dedalus_mcp.types.messages import Result
 from dedalus_mcp.types.prompts import GetPromptResult, ListPromptsResult
 from dedalus_mcp.types.resources import ListResourcesResult, ListResourceTemplatesResult, ReadResourceResult
 from dedalus_mcp.types.roots import ListRootsResult
@@ -18,7 +19,6 @@ from dedalus_mcp.types.sampling import CreateMessageResult
 from dedalus_mcp.types.subscriptions import SubscriptionsListenResult
 from dedalus_mcp.types.tasks import CancelTaskResult, CreateTaskResult, GetTaskResult, ListTasksResult
 from dedalus_mcp.types.tools import CallToolResult, ListToolsResult
-from dedalus_mcp.types.wire import Result
 
 __all__ = ("ClientResult", "ServerResult")
 

@@ -1,13 +1,14 @@
 """Roots: the directories that a client works in.
 
-Layer: L1; imports `wire` only.
+Layer: L1; imports `messages`, `wire` only.
 """
 
 from __future__ import annotations
 
 import msgspec
 
-from dedalus_mcp.types.wire import Meta, Wire
+from dedalus_mcp.types.messages import Meta
+from dedalus_mcp.types.wire import Wire
 
 __all__ = ("ListRootsResult", "Root")
 

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import msgspec
 
 from dedalus_mcp.types.elicitation import ElicitResult
+from dedalus_mcp.types.messages import Meta
 from dedalus_mcp.types.requests import CreateMessageRequest, ElicitRequest, ListRootsRequest
 from dedalus_mcp.types.roots import ListRootsResult
 from dedalus_mcp.types.sampling import CreateMessageResult
-from dedalus_mcp.types.wire import Meta, TaggedMeta, Wire
+from dedalus_mcp.types.wire import TaggedMeta, Wire
 
 __all__ = ("InputRequest", "InputRequests", "InputRequiredResult", "InputResponse")
 

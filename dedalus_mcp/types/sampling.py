@@ -1,6 +1,6 @@
 """Sampling: a server asks the client's model.
 
-Layer: L1; imports `wire`, `content`, `tools` and `tasks` only.
+Layer: L1; imports `messages`, `wire`, `content`, `tools` and `tasks` only.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from dedalus_mcp.types.content import SamplingMessageContentBlock
+from dedalus_mcp.types.messages import Meta, RequestParams, Role
 from dedalus_mcp.types.tasks import TaskMetadata
 from dedalus_mcp.types.tools import Tool
-from dedalus_mcp.types.wire import Meta, RequestParams, Role, Wire
+from dedalus_mcp.types.wire import Wire
 
 __all__ = (
     "CreateMessageRequestParams",

@@ -1,11 +1,12 @@
 """Subscriptions: one long request that change notices come on (2026-07-28).
 
-Layer: L1; imports `wire` only.
+Layer: L1; imports `messages`, `wire` only.
 """
 
 from __future__ import annotations
 
-from dedalus_mcp.types.wire import NotificationParams, RequestParams, Result, Wire
+from dedalus_mcp.types.messages import NotificationParams, RequestParams, Result
+from dedalus_mcp.types.wire import Wire
 
 __all__ = (
     "SubscriptionFilter",

@@ -1,6 +1,6 @@
 """Tasks: requests answered later (2025-11-25, experimental).
 
-Layer: L1; imports `wire` only.
+Layer: L1; imports `messages`, `wire` only.
 Source: MCP 2025-11-25, basic/utilities/tasks.
 """
 
@@ -10,7 +10,8 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from dedalus_mcp.types.wire import Meta, PaginatedResult, RequestParams, Result, Wire
+from dedalus_mcp.types.messages import Meta, PaginatedResult, RequestParams, Result
+from dedalus_mcp.types.wire import Wire
 
 __all__ = (
     "CancelTaskResult",

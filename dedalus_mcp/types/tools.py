@@ -1,6 +1,6 @@
 """Tools: what a model may call.
 
-Layer: L1; imports `wire`, `icons`, `content` and `tasks` only.
+Layer: L1; imports `messages`, `wire`, `icons`, `content` and `tasks` only.
 """
 
 from __future__ import annotations
@@ -10,18 +10,18 @@ from typing import Any, Literal
 import msgspec
 from msgspec import UNSET
 
-from dedalus_mcp.types.content import ContentBlock, no_blocks
+from dedalus_mcp.types.content import ContentBlock
 from dedalus_mcp.types.icons import Icon
-from dedalus_mcp.types.tasks import TaskMetadata
-from dedalus_mcp.types.wire import (
+from dedalus_mcp.types.messages import (
     BaseMetadata,
     CacheScope,
     InputResponseRequestParams,
     Meta,
     PaginatedResult,
     Result,
-    Wire,
 )
+from dedalus_mcp.types.tasks import TaskMetadata
+from dedalus_mcp.types.wire import Wire, no_blocks
 
 __all__ = (
     "CallToolRequestParams",

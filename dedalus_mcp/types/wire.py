@@ -13,40 +13,19 @@ Layer: L1; imports nothing of this package.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import msgspec
 
 __all__ = (
-    "BaseMetadata",
-    "CacheScope",
-    "CacheableResult",
     "Choice",
-    "Cursor",
-    "EmptyResult",
-    "InputResponseRequestParams",
-    "Meta",
-    "NotificationParams",
-    "PaginatedRequestParams",
-    "PaginatedResult",
-    "ProgressToken",
-    "RequestId",
-    "RequestParams",
-    "Result",
-    "Role",
     "TaggedMeta",
     "Wire",
     "dec_hook",
-    "from_mapping",
+    "from_members",
+    "members_of",
+    "no_blocks",
 )
-
-RequestId: TypeAlias = int | str
-ProgressToken: TypeAlias = int | str
-Cursor: TypeAlias = str
-Role: TypeAlias = Literal["user", "assistant"]
-CacheScope: TypeAlias = Literal["public", "private"]
-Meta: TypeAlias = dict[str, Any]
-"""A `_meta` object: every key survives, known or not."""
 
 
 class Wire(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
@@ -59,16 +38,16 @@ WireT = TypeVar("WireT", bound=Wire)
 class TaggedMeta(msgspec.StructMeta):
     """Metaclass of the types with a fixed member, which its constructor takes and checks.
 
-    The fixed member is msgspec's own tag, always written; or, for a member that the protocol
-    lets be absent, the class argument `implied`, never written.
+    The fixed member is msgspec's own tag, always written; or, where the protocol lets it be
+    absent, what the class body says in `__fixed__`, never written.
     """
 
     if not TYPE_CHECKING:  # the checkers read the constructor from the fields alone
 
-        def __new__(mcs, name, bases, namespace, *, implied=None, **config):  # noqa: ANN001, ANN003, ANN204, D102
+        def __new__(mcs, name, bases, namespace, **config):  # noqa: ANN001, ANN003, ANN204, D102
             cls = super().__new__(mcs, name, bases, namespace, **config)
-            own = cls.__struct_config__
-            cls.__fixed__ = implied or (own.tag_field, own.tag)
+            tag = cls.__struct_config__
+            cls.__fixed__ = namespace.get("__fixed__", (tag.tag_field, tag.tag))
             setattr(cls, *cls.__fixed__)  # `block.type` reads as the tag
             return cls
 
@@ -101,16 +80,26 @@ def dec_hook(hint: Any, value: Any) -> Any:
     """Decode a `Choice`: msgspec's `dec_hook` for every decoder of a wire type."""
     if not (isinstance(hint, type) and issubclass(hint, Choice)):
         raise NotImplementedError(f"no wire type: {hint!r}")
-    if not isinstance(value, dict):
-        raise ValueError("Expected `object`")
-    return msgspec.convert(value, hint.choose(value), dec_hook=dec_hook)
+    members = msgspec.convert(value, dict[str, Any])
+    return msgspec.convert(members, hint.choose(members), dec_hook=dec_hook)
 
 
-def from_mapping(cls: type[WireT], members: Mapping[str, Any]) -> WireT:
-    """Make a `cls` of `members`, as a person wrote them.
+def members_of(value: object, cls: type[Wire]) -> dict[str, Any]:
+    """Return a copy of the members that a person wrote for a `cls`.
 
     Raises:
-        TypeError: A member is missing, unknown or of the wrong type; the text says which.
+        TypeError: It is no mapping.
+    """
+    if isinstance(value, Mapping):
+        return dict(cast("Mapping[str, Any]", value))
+    raise TypeError(f"expected {cls.__name__} or a mapping of its members, not {type(value).__name__}")
+
+
+def from_members(members: dict[str, Any], cls: type[WireT]) -> WireT:
+    """Make a `cls` of the members that a person wrote.
+
+    Raises:
+        TypeError: One is missing, unknown or of the wrong type; the text says which.
     """
     legal = cls.__struct_encode_fields__
     if unknown := [repr(name) for name in members if name not in legal]:
@@ -121,71 +110,10 @@ def from_mapping(cls: type[WireT], members: Mapping[str, Any]) -> WireT:
         raise TypeError(f"{cls.__name__}: {error}") from None
 
 
-class BaseMetadata(Wire, frozen=True, kw_only=True):
-    """What has a `name` for programs and a `title` for people."""
+def no_blocks() -> list[Any]:
+    """Stand for a `content` that a peer left out.
 
-    name: str
-    title: str | None = None
-
-
-class RequestParams(Wire, frozen=True, kw_only=True):
-    """The params of a request that takes none of its own."""
-
-    meta: Meta | None = msgspec.field(default=None, name="_meta")
-
-
-class NotificationParams(Wire, frozen=True, kw_only=True):
-    """The params of a notification that takes none of its own."""
-
-    meta: Meta | None = msgspec.field(default=None, name="_meta")
-
-
-class Result(Wire, frozen=True, kw_only=True):
-    """The result of a request; by itself an empty acknowledgement.
-
-    Attributes:
-        resultType: 2026-07-28 only; `revisions.complete` fills it in.  Absent means "complete".
+    A function of ours, not `list`: `omit_defaults` leaves out an empty default list, and the
+    protocol requires the member.
     """
-
-    meta: Meta | None = msgspec.field(default=None, name="_meta")
-    resultType: str | None = None
-
-
-EmptyResult = Result
-
-
-class PaginatedRequestParams(RequestParams, frozen=True, kw_only=True):
-    """The params of a list request: `cursor` is the `nextCursor` of the page before."""
-
-    cursor: Cursor | None = None
-
-
-class PaginatedResult(Result, frozen=True, kw_only=True):
-    """One page of a list.  `nextCursor` is None on the last one; an empty string is a cursor."""
-
-    nextCursor: Cursor | None = None
-
-
-class CacheableResult(Result, frozen=True, kw_only=True):
-    """A result that 2026-07-28 lets its reader keep.
-
-    Attributes:
-        ttlMs: How long, in milliseconds; a negative one means 0.
-        cacheScope: "public" if it is the same for every user.
-    """
-
-    ttlMs: int | None = None
-    cacheScope: CacheScope | None = None
-
-
-class InputResponseRequestParams(RequestParams, frozen=True, kw_only=True):
-    """The params of a request whose result may ask for input first (2026-07-28).
-
-    Attributes:
-        inputResponses: The answers, under the keys of `InputRequiredResult.inputRequests`.
-            The member's shape follows from the request it answers: see `rounds`.
-        requestState: The state of that result, verbatim.
-    """
-
-    inputResponses: dict[str, Any] | None = None
-    requestState: str | None = None
+    return []
