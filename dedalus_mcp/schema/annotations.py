@@ -32,21 +32,23 @@ def fit(annotation: Any) -> Any:
         TypeError: There is none.
     """
     origin, arguments = get_origin(annotation), get_args(annotation)
-    if annotation is object:
-        return Any
     if origin is Annotated:
         metas = [meta for extra in arguments[1:] if (meta := _meta(extra)) is not None]
         return functools.reduce(lambda inner, meta: Annotated[inner, meta], metas, fit(arguments[0]))
-    if origin is Literal:
-        return _values(arguments) if any(isinstance(value, bool | enum.Enum) for value in arguments) else annotation
-    if isinstance(annotation, type) and issubclass(annotation, enum.Enum):
-        return annotation if _accepted(annotation) else _values(list(annotation))
+    if origin is Literal and any(isinstance(value, bool | enum.Enum) for value in arguments):
+        return _values(arguments)
+    if _is_enum(annotation) and not _accepted(annotation):
+        return _values(list(annotation))
     if origin in {Union, UnionType}:
         return _union([fit(argument) for argument in arguments])
-    if origin is not None and arguments and not isinstance(arguments[0], list):
-        fitted = tuple(argument if argument is ... else fit(argument) for argument in arguments)
-        return annotation if fitted == arguments else origin[fitted]
-    return annotation
+    if origin in {None, Literal} or not arguments or isinstance(arguments[0], list):
+        return Any if annotation is object else annotation
+    fitted = tuple(argument if argument is ... else fit(argument) for argument in arguments)
+    return annotation if fitted == arguments else origin[fitted]
+
+
+def _is_enum(annotation: Any) -> bool:
+    return isinstance(annotation, type) and issubclass(annotation, enum.Enum)
 
 
 def _accepted(annotation: Any) -> bool:
@@ -58,7 +60,7 @@ def _accepted(annotation: Any) -> bool:
 
 
 def _union(members: list[Any]) -> Any:
-    union = Union[tuple(members)]
+    union: Any = functools.reduce(lambda left, right: Union[left, right], members)  # noqa: UP007 - not all know `|`
     return union if _accepted(union) else _choice(members)
 
 

@@ -15,6 +15,7 @@ Layer: L1; imports `errors` and the rest of this package.
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Callable, Mapping
 from types import UnionType
 from typing import Annotated, Any, TypeAlias, Union, get_args, get_origin
@@ -26,16 +27,18 @@ from dedalus_mcp.errors import InvalidArguments
 from dedalus_mcp.schema.annotations import fit
 from dedalus_mcp.schema.docstrings import split
 from dedalus_mcp.schema.faults import at, faults, legal, quote
-from dedalus_mcp.schema.foreign import decode, encode
+from dedalus_mcp.schema.foreign import decode
 from dedalus_mcp.schema.loosen import loosen
 from dedalus_mcp.schema.plain import plain
 from dedalus_mcp.schema.publish import publish, publish_all
+from dedalus_mcp.schema.shapes import is_object
 from dedalus_mcp.schema.signature import Parameter, docstring, label, parameters
 
 __all__ = ("Arguments", "summary")
 
 Injected: TypeAlias = Callable[[Any, Any], bool]
 
+_PLACE = re.compile(r" - at `\$(.*)`$")  # how msgspec says where
 _REASON = 200  # characters of the text of an author's own check
 
 
@@ -112,13 +115,13 @@ class Arguments:
         Raises:
             InvalidArguments: With one problem or more for every argument at fault.
         """
-        if raw is None or isinstance(raw, msgspec.UnsetType):
+        if raw is None or raw is UNSET:
             raw = b"{}"
         try:
-            if isinstance(raw, Mapping):
-                struct = msgspec.convert(raw, self._struct, dec_hook=decode)
-            else:
+            if isinstance(raw, bytes | msgspec.Raw):
                 struct = self._decoder.decode(raw)
+            else:
+                struct = msgspec.convert(raw, self._struct, dec_hook=decode)
         except (msgspec.MsgspecError, RecursionError):
             return self._leniently(raw)
         values = msgspec.structs.asdict(struct)
@@ -247,11 +250,12 @@ def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
 
 def _reasons(one: _Argument, error: msgspec.ValidationError, definitions: dict[str, Any]) -> list[str]:
     """Say what is wrong where the schema finds no fault: a format, or the author's own check."""
-    cause = error.__cause__
+    cause: Any = error.__cause__
+    place = one.name + (where.group(1) if (where := _PLACE.search(str(error))) else "")
     if cause is not None and hasattr(cause, "errors"):  # pydantic's
-        return [f"{_path(one.name, found['loc'])}: {found['msg']}" for found in cause.errors(include_input=False)]
+        return [f"{_path(place, found['loc'])}: {found['msg']}" for found in cause.errors(include_input=False)]
     if cause is not None and str(cause):
-        return [f"{one.name}: {str(cause)[:_REASON]}"]
+        return [f"{place}: {str(cause)[:_REASON]}"]
     return [f"{one.name}: expected {legal(one.schema, definitions)}"]
 
 
@@ -261,13 +265,13 @@ def _path(name: str, location: tuple[int | str, ...]) -> str:
     return name
 
 
-def _mapping(raw: Any) -> Mapping[Any, Any]:
+def _mapping(raw: Any) -> Mapping[str, Any]:
     """Return the arguments as JSON has them.
 
     Raises:
         InvalidArguments: They are no JSON object.
     """
-    if isinstance(raw, Mapping):
+    if is_object(raw):
         return raw
     try:
         given = msgspec.json.decode(raw)
@@ -277,6 +281,6 @@ def _mapping(raw: Any) -> Mapping[Any, Any]:
         raise InvalidArguments("arguments: nested too deeply") from None
     if given is None:
         return {}
-    if not isinstance(given, dict):
+    if not is_object(given):
         raise InvalidArguments("arguments: expected an object")
     return given

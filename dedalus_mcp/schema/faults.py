@@ -4,17 +4,24 @@ This is the slow half: it runs when the fast decode has failed, and on forms, wh
 fill in.  It knows the keywords that `publish` and the elicitation subset use, and ignores
 every other.
 
-Layer: L1; imports the standard library only.
+Layer: L1; imports msgspec only.
 """
 
 from __future__ import annotations
 
+import datetime
+import decimal
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-__all__ = ("at", "faults", "fits", "legal", "quote", "resolve", "type_of", "types_of")
+import msgspec
+
+from dedalus_mcp.schema.shapes import is_object
+
+__all__ = ("at", "branches_of", "faults", "fits", "legal", "quote", "resolve", "type_of", "types_of")
 
 _SHOWN = 40  # characters of a name, or of an enum value, that a message repeats
 _LISTED = 20  # values of an enum that a message names
@@ -28,6 +35,23 @@ _NOUNS = {
     "object": "an object",
     "null": "null",
 }
+
+
+def _matches(text: str, pattern: str) -> bool:
+    try:
+        return re.search(pattern, text) is not None
+    except re.error:  # another dialect
+        return True
+
+
+def _decodes(text: str, kind: Any) -> bool:
+    try:
+        msgspec.convert(text, kind)
+    except msgspec.ValidationError:
+        return False
+    return True
+
+
 _BOUNDS: dict[str, tuple[str, Callable[[Any, Any], bool]]] = {
     "minimum": (">= {}", lambda value, bound: value >= bound),
     "maximum": ("<= {}", lambda value, bound: value <= bound),
@@ -35,11 +59,20 @@ _BOUNDS: dict[str, tuple[str, Callable[[Any, Any], bool]]] = {
     "exclusiveMaximum": ("< {}", lambda value, bound: value < bound),
     "multipleOf": ("a multiple of {}", lambda value, bound: value % bound == 0),
 }
+_FORMATS = {
+    "date-time": datetime.datetime,
+    "date": datetime.date,
+    "time": datetime.time,
+    "duration": datetime.timedelta,
+    "uuid": uuid.UUID,
+    "decimal": decimal.Decimal,
+}
 _LENGTHS: dict[str, tuple[str, Callable[[Any, Any], bool]]] = {
     "minLength": ("at least {} characters", lambda value, bound: len(value) >= bound),
     "maxLength": ("at most {} characters", lambda value, bound: len(value) <= bound),
-    "pattern": ("matching {!r}", lambda value, bound: re.search(bound, value) is not None),
-    "format": ("in the format {}", lambda value, bound: True),  # whoever decodes it knows better
+    "pattern": ("matching {!r}", _matches),
+    "format": ("in the format {}", lambda value, bound: _decodes(value, _FORMATS.get(bound, str))),
+    "contentEncoding": ("in {}", lambda value, bound: bound != "base64" or _decodes(value, bytes)),
 }
 _COUNTS: dict[str, tuple[str, Callable[[Any, Any], bool]]] = {
     "minItems": ("at least {} items", lambda value, bound: len(value) >= bound),
@@ -66,10 +99,8 @@ def type_of(value: object) -> str:
         return "boolean"
     if isinstance(value, float):
         return "integer" if value.is_integer() else "number" if math.isfinite(value) else "no JSON value"
-    for kind, name in ((int, "integer"), (str, "string"), (Mapping, "object"), (list | tuple, "array")):
-        if isinstance(value, kind):
-            return name
-    return "no JSON value"
+    kinds: dict[str, Any] = {"integer": int, "string": str, "object": Mapping, "array": (list, tuple)}
+    return next((name for name, kind in kinds.items() if isinstance(value, kind)), "no JSON value")
 
 
 def resolve(schema: Any, definitions: Mapping[str, Any]) -> dict[str, Any]:
@@ -77,23 +108,29 @@ def resolve(schema: Any, definitions: Mapping[str, Any]) -> dict[str, Any]:
 
     The schemas true and false come out as schemas that take anything and nothing.
     """
-    if not isinstance(schema, dict):
+    if not is_object(schema):
         return {} if schema else {"enum": []}
-    while "$ref" in schema:
-        own = {key: value for key, value in schema.items() if key != "$ref"}
-        schema = {**definitions[schema["$ref"].rpartition("/")[2]], **own}
-    return schema
+    found = dict(schema)
+    while "$ref" in found:
+        own = {key: value for key, value in found.items() if key != "$ref"}
+        found = {**definitions.get(found["$ref"].rpartition("/")[2], {}), **own}
+    return found
 
 
 def types_of(schema: Any, definitions: Mapping[str, Any]) -> set[str]:
     """Return the JSON types that a schema takes; empty means any."""
     schema = resolve(schema, definitions)
     if "type" in schema:
-        return set(schema["type"]) if isinstance(schema["type"], list) else {schema["type"]}
+        return _names(schema["type"])
     if (values := _values(schema)) is not None:
         return {type_of(value) for value in values}
-    parts = [types_of(branch, definitions) for branch in _branches(schema)]
-    return set().union(*parts) if all(parts) else set()
+    parts = [types_of(branch, definitions) for branch in branches_of(schema)]
+    return {name for part in parts for name in part} if all(parts) else set()
+
+
+def branches_of(schema: Mapping[str, Any]) -> list[Any]:
+    """Return the alternatives that a schema lists."""
+    return list(schema.get("anyOf") or schema.get("oneOf") or ())
 
 
 def legal(schema: Any, definitions: Mapping[str, Any]) -> str:
@@ -101,15 +138,17 @@ def legal(schema: Any, definitions: Mapping[str, Any]) -> str:
     schema = resolve(schema, definitions)
     if (values := _values(schema)) is not None:
         shown = ", ".join(quote(value) for value in values[:_LISTED])
+        if not values:
+            return "nothing"
         return f"one of {shown}{', ...' if len(values) > _LISTED else ''}"
-    if branches := _branches(schema):
+    if branches := branches_of(schema):
         return " or ".join(dict.fromkeys(legal(branch, definitions) for branch in branches))
-    types = [schema["type"]] if isinstance(schema.get("type"), str) else sorted(schema.get("type", ()))
+    types = sorted(_names(schema.get("type", ())))
     if not types:
         return "any JSON value"
-    rules = {keyword: text for name in types for keyword, (text, _) in _RULES[name].items()}
+    rules = {keyword: text for name in types for keyword, (text, _) in _RULES.get(name, {}).items()}
     limits = [text.format(schema[keyword]) for keyword, text in rules.items() if keyword in schema]
-    return ", ".join([" or ".join(_NOUNS[name] for name in types), *limits])
+    return ", ".join([" or ".join(_noun(name) for name in types), *limits])
 
 
 def fits(value: Any, schema: Any, definitions: Mapping[str, Any]) -> bool:
@@ -130,11 +169,11 @@ def faults(value: Any, schema: Any, definitions: Mapping[str, Any], path: str) -
     expected = f"{path}: expected {legal(schema, definitions)}"
     kind, types = type_of(value), types_of(schema, definitions)
     if types and kind not in types and not (kind == "integer" and "number" in types):
-        yield f"{expected}, got {_NOUNS.get(kind, kind)}"
+        yield f"{expected}, got {_noun(kind)}"
     elif (values := _values(schema)) is not None:
         if not any(_same(value, one) for one in values):
             yield expected
-    elif branches := _branches(schema):
+    elif branches := branches_of(schema):
         yield from _branch_faults(value, branches, definitions, path)
     elif any(key in schema and not holds(value, schema[key]) for key, (_, holds) in _RULES.get(kind, {}).items()):
         yield expected
@@ -157,19 +196,23 @@ def quote(value: object) -> str:
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
 
+def _noun(type: str) -> str:
+    return _NOUNS.get(type, type)
+
+
+def _names(type: str | Sequence[str]) -> set[str]:
+    return {type} if isinstance(type, str) else set(type)
+
+
 def _values(schema: Mapping[str, Any]) -> list[Any] | None:
     if "const" in schema:
         return [schema["const"]]
     if "enum" in schema:
         return list(schema["enum"])
-    branches = _branches(schema)
-    if branches and all(isinstance(branch, dict) and "const" in branch for branch in branches):
+    branches = branches_of(schema)
+    if branches and all(is_object(branch) and "const" in branch for branch in branches):
         return [branch["const"] for branch in branches]
     return None
-
-
-def _branches(schema: Mapping[str, Any]) -> list[Any]:
-    return list(schema.get("anyOf") or schema.get("oneOf") or ())
 
 
 def _same(one: object, other: object) -> bool:

@@ -104,7 +104,8 @@ class Field:
 
     def faults(self, value: Any) -> list[str]:
         """Return what is wrong with a value: sentences that start with the field's name."""
-        found = list(faults(value, self.rule, {}, self.name))
+        rule = {keyword: limit for keyword, limit in self.rule.items() if keyword != "format"}
+        found = list(faults(value, rule, {}, self.name))
         if not found and self.format is not None and not FORMATS[self.format](value):
             found.append(f"{self.name}: expected {self.legal}")
         return found

@@ -4,14 +4,16 @@ pydantic models go through their own methods, found by shape: pydantic is never 
 Paths are strings.  A `StandIn` is a class of our own that stands in an annotation for what
 msgspec refuses.
 
-Layer: L1; imports the standard library only.
+Layer: L1; imports `shapes` only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import PurePath
-from typing import Any, ClassVar, Literal, TypeAlias, cast
+from typing import Any, ClassVar, Literal, TypeAlias
+
+from dedalus_mcp.schema.shapes import is_object
 
 __all__ = ("Mode", "StandIn", "decode", "describe", "encode")
 
@@ -43,11 +45,11 @@ def decode(kind: Any, value: Any) -> Any:
         ValueError: The value does not fit; pydantic's errors are among these.
         TypeError: Likewise.
     """
-    if isinstance(kind, type) and issubclass(kind, StandIn):
+    if _is_a(kind, StandIn):
         return kind.read(value)
     if hasattr(kind, "model_validate"):
         return kind.model_validate(value)
-    if isinstance(kind, type) and issubclass(kind, PurePath) and isinstance(value, str | PurePath):
+    if _is_a(kind, PurePath) and isinstance(value, str | PurePath):
         return kind(value)
     raise TypeError(f"cannot build {kind!r}")
 
@@ -60,14 +62,14 @@ def describe(kind: Any, mode: Mode) -> dict[str, Any]:
     Raises:
         TypeError: The type has no JSON form.
     """
-    if isinstance(kind, type) and issubclass(kind, StandIn):
+    if _is_a(kind, StandIn):
         return {"$defs": {}, **kind.describe(mode)}
     if hasattr(kind, "model_json_schema"):
-        schema = {"$defs": {}, **kind.model_json_schema(mode=mode)}
+        schema: dict[str, Any] = {"$defs": {}, **kind.model_json_schema(mode=mode)}
         if schema.get("title") == kind.__name__:
             del schema["title"]
         return schema
-    if isinstance(kind, type) and issubclass(kind, PurePath):
+    if _is_a(kind, PurePath):
         return {"$defs": {}, "type": "string", "format": "path"}
     raise TypeError(f"{getattr(kind, '__qualname__', kind)} has no JSON form")
 
@@ -85,6 +87,10 @@ def encode(value: Any) -> Any:
     for base in (str, int, float):
         if isinstance(value, base):
             return base(value)
-    if isinstance(value, Mapping):
-        return dict(cast("Mapping[Any, Any]", value))
+    if is_object(value):
+        return dict(value)
     raise TypeError(f"a {type(value).__qualname__} has no JSON form")
+
+
+def _is_a(kind: Any, base: type) -> bool:
+    return isinstance(kind, type) and issubclass(kind, base)

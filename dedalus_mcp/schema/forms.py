@@ -13,8 +13,8 @@ Source: client/elicitation, revisions 2025-06-18, 2025-11-25 and 2026-07-28.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any, NoReturn
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn, TypeGuard
 
 from msgspec import UNSET
 
@@ -22,6 +22,7 @@ from dedalus_mcp.errors import INVALID_PARAMS, McpError
 from dedalus_mcp.schema.faults import at, quote
 from dedalus_mcp.schema.fields import LIMITS, Field
 from dedalus_mcp.schema.formats import FORMATS
+from dedalus_mcp.schema.shapes import is_array, is_number, is_object
 
 __all__ = ("FIRST", "SELECTS", "accept", "check", "fields", "reduce")
 
@@ -42,15 +43,15 @@ def check(requested_schema: Any, revision: str) -> None:
     """
     if revision < FIRST:
         _refuse(f"Elicitation needs protocol revision {FIRST} or later")
-    if not isinstance(requested_schema, Mapping) or requested_schema.get("type") != "object":
+    if not is_object(requested_schema) or requested_schema.get("type") != "object":
         _refuse("requestedSchema.type must be 'object'")
     properties = requested_schema.get("properties")
-    if not isinstance(properties, Mapping) or not properties:
+    if not is_object(properties) or not properties:
         _refuse("requestedSchema.properties must be a non-empty object")
     for name, schema in properties.items():
         _check_property(quote(name), schema, revision)
     required = requested_schema.get("required", [])
-    if not isinstance(required, list | tuple):
+    if not is_array(required):
         _refuse("requestedSchema.required must be an array of property names")
     for name in required:
         if not isinstance(name, str) or name not in properties:
@@ -65,7 +66,7 @@ def reduce(requested_schema: Any, revision: str) -> dict[str, Any]:
     """
     check(requested_schema, revision)
     properties = {name: _worded(schema, revision) for name, schema in requested_schema["properties"].items()}
-    unknown = set() if revision >= SELECTS else {"$schema"}
+    unknown: set[str] = set() if revision >= SELECTS else {"$schema"}
     return {**{key: value for key, value in requested_schema.items() if key not in unknown}, "properties": properties}
 
 
@@ -88,7 +89,7 @@ def accept(content: Any, requested_schema: Any) -> dict[str, Any]:
     """
     asked = fields(requested_schema)
     given: Any = {} if content is None else content
-    if not isinstance(given, Mapping):
+    if not is_object(given):
         _refuse("content must be an object")
     names = [field.name for field in asked]
     problems = [f"{at('', str(name))}: no such field; legal: {', '.join(names)}" for name in given if name not in names]
@@ -119,7 +120,7 @@ def _refuse(message: str) -> NoReturn:
 
 def _check_property(name: str, schema: Any, revision: str) -> None:
     """Check one property; `name` is its name in quotes."""
-    if not isinstance(schema, Mapping):
+    if not is_object(schema):
         _refuse(f"Schema for property {name} must be an object")
     type = schema.get("type")
     unsupported = f"Unsupported schema type {quote(type) if isinstance(type, str) else repr(str(type)[:40])}"
@@ -146,7 +147,7 @@ def _check_limits(name: str, schema: Mapping[str, Any], keywords: tuple[str, ...
     for keyword in keywords:
         value = schema.get(keyword, 0)
         if keyword in {"minimum", "maximum"}:
-            if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+            if not is_number(value) or not math.isfinite(value):
                 _refuse(f"{keyword} of property {name} must be a number")
         elif isinstance(value, bool) or not isinstance(value, int) or value < 0:
             _refuse(f"{keyword} of property {name} must be a non-negative integer")
@@ -170,7 +171,7 @@ def _check_text(name: str, schema: Mapping[str, Any]) -> None:
 
 
 def _check_items(name: str, items: Any) -> None:
-    given = [keyword for keyword in ("enum", "anyOf", "oneOf") if isinstance(items, Mapping) and keyword in items]
+    given = [keyword for keyword in ("enum", "anyOf", "oneOf") if is_object(items) and keyword in items]
     if len(given) != 1:
         _refuse(f"items of property {name} must be an object with enum or anyOf")
     if given == ["enum"]:
@@ -187,15 +188,13 @@ def _check_values(name: str, keyword: str, values: Any) -> None:
 
 
 def _check_titled(name: str, keyword: str, options: Any) -> None:
-    listed = isinstance(options, list | tuple) and bool(options)
-    if not listed or not all(
-        isinstance(one, Mapping) and _strings([one.get("const"), one.get("title")]) for one in options
-    ):
+    listed = is_array(options) and bool(options)
+    if not listed or not all(is_object(one) and _strings([one.get("const"), one.get("title")]) for one in options):
         _refuse(f"{keyword} of property {name} must be a non-empty array of objects with const and title, both strings")
 
 
-def _strings(values: Any) -> bool:
-    return isinstance(values, list | tuple) and all(isinstance(value, str) for value in values)
+def _strings(values: Any) -> TypeGuard[Sequence[str]]:
+    return is_array(values) and all(isinstance(value, str) for value in values)
 
 
 def _worded(schema: Mapping[str, Any], revision: str) -> dict[str, Any]:

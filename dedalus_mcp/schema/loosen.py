@@ -9,12 +9,13 @@ Layer: L1; imports `faults` and msgspec only.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from dedalus_mcp.schema.faults import resolve, type_of, types_of
+from dedalus_mcp.schema.faults import branches_of, fits, resolve, type_of, types_of
+from dedalus_mcp.schema.shapes import is_array, is_object
 
 __all__ = ("loosen",)
 
@@ -36,12 +37,13 @@ def loosen(value: Any, schema: Any, definitions: Mapping[str, Any], *, strings: 
         value = _read(value, types)
     if isinstance(value, float) and value.is_integer() and "integer" in types and "number" not in types:
         return int(value)
-    for branch in (*schema.get("anyOf", ()), *schema.get("oneOf", ())):
-        if type_of(value) in types_of(branch, definitions):
-            return loosen(value, branch, definitions, strings=strings)
-    if isinstance(value, list):
+    meant = [branch for branch in branches_of(schema) if type_of(value) in types_of(branch, definitions)]
+    if meant:
+        loosened = [loosen(value, branch, definitions, strings=strings) for branch in meant]
+        return next((it for it, branch in zip(loosened, meant, strict=True) if fits(it, branch, definitions)), value)
+    if is_array(value):
         return _items(value, schema, definitions, strings=strings)
-    if isinstance(value, Mapping):
+    if is_object(value):
         properties, rest = schema.get("properties", {}), schema.get("additionalProperties", True)
         return {
             name: loosen(member, properties.get(name, rest), definitions, strings=strings)
@@ -60,7 +62,9 @@ def _read(text: str, types: set[str]) -> Any:
     return value if kind in types or (kind == "integer" and "number" in types) else text
 
 
-def _items(value: list[Any], schema: Mapping[str, Any], definitions: Mapping[str, Any], *, strings: bool) -> list[Any]:
+def _items(
+    value: Sequence[Any], schema: Mapping[str, Any], definitions: Mapping[str, Any], *, strings: bool
+) -> list[Any]:
     prefix, rest = schema.get("prefixItems", ()), schema.get("items", True)
     return [
         loosen(item, prefix[index] if index < len(prefix) else rest, definitions, strings=strings)

@@ -6,11 +6,13 @@ Layer: L1; imports `foreign` and msgspec only.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 
 from dedalus_mcp.schema.foreign import encode
+from dedalus_mcp.schema.shapes import is_array, is_object
 
 __all__ = ("plain",)
 
@@ -40,9 +42,10 @@ def _not_finite(value: Any, path: str) -> str | None:
     """Return the path to a number that is not finite; paths are built on the way back only."""
     if isinstance(value, float):
         return None if math.isfinite(value) else path
-    if isinstance(value, dict):
+    members: Iterable[tuple[Any, Any]]
+    if is_object(value):
         members, form = value.items(), "{}.{}"
-    elif isinstance(value, list | tuple):
+    elif is_array(value):
         members, form = enumerate(value), "{}[{}]"
     else:
         return None

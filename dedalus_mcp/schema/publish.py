@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from dedalus_mcp.schema.foreign import Mode, describe
+from dedalus_mcp.schema.shapes import is_array, is_object
 
 __all__ = ("publish", "publish_all")
 
@@ -71,7 +72,7 @@ class _Inliner:
 
     def inline(self, node: Any, scope: _Scope, field: str | None = None) -> Any:
         """Return a node with its references replaced; `field` is the property that it describes."""
-        if not isinstance(node, dict):
+        if not is_object(node):
             return node
         if "$defs" in node:
             scope = _Scope(node["$defs"], own_titles=True)
@@ -79,8 +80,9 @@ class _Inliner:
         own = {key: self._value(key, value, scope) for key, value in node.items() if key not in _DROPPED}
         if scope.own_titles and field is not None and own.get("title") == field.replace("_", " ").title():
             del own["title"]
-        if (name := _name(node)) is None:
-            return own
+        name = _name(node)
+        if name not in scope.definitions:  # None, or a reference to elsewhere
+            return own if name is None else {"$ref": node["$ref"], **own}
         if name in scope.recursive:
             return {"$ref": f"#/$defs/{self._share(name, scope)}", **own}
         return {**self._definition(name, scope), **own}
@@ -116,18 +118,18 @@ class _Inliner:
 _DROPPED = {"$defs", "$ref", "discriminator"}
 
 
-def _name(node: dict[str, Any]) -> str | None:
+def _name(node: Mapping[str, Any]) -> str | None:
     reference = node.get("$ref")
     return None if reference is None else str(reference).rpartition("/")[2].replace("~1", "/").replace("~0", "~")
 
 
 def _references(node: Any) -> Iterator[str]:
-    if isinstance(node, dict):
+    if is_object(node):
         if isinstance(node.get("$ref"), str):
             yield str(_name(node))
         for value in node.values():
             yield from _references(value)
-    elif isinstance(node, list):
+    elif is_array(node):
         for value in node:
             yield from _references(value)
 

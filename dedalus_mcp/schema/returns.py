@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine
 from types import NoneType
-from typing import Any, get_args, get_origin
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 import msgspec
 from msgspec import UNSET
@@ -20,6 +20,7 @@ from dedalus_mcp.schema.faults import faults
 from dedalus_mcp.schema.foreign import decode
 from dedalus_mcp.schema.plain import plain
 from dedalus_mcp.schema.publish import publish
+from dedalus_mcp.schema.shapes import is_object
 from dedalus_mcp.schema.signature import returned
 
 __all__ = ("BOX", "Returns")
@@ -72,7 +73,7 @@ class Returns:
         """
         result = plain(value, BOX)
         if self.schema is None:
-            return result if isinstance(result, dict) else {BOX: result}
+            return dict(result) if is_object(result) else {BOX: result}
         if not self._fits(result):
             inner = self.schema["properties"][BOX] if self.boxed else self.schema
             found = list(faults(result, inner, self.schema.get("$defs", {}), BOX))
@@ -105,14 +106,18 @@ class Returns:
 
 
 def _nothing(annotation: Any) -> bool:
-    return annotation in {None, NoneType, Any, object, UNSET}
+    return any(annotation is nothing for nothing in (None, NoneType, Any, object, UNSET))
 
 
 def _awaited(annotation: Any) -> Any:
     """Return what a caller has in the end, where a plain function says that it returns a coroutine."""
+    annotation = getattr(annotation, "__value__", annotation)  # a `type` statement's
     origin, arguments = get_origin(annotation), get_args(annotation)
     return arguments[-1] if origin in {Awaitable, Coroutine} else annotation
 
 
 def _contains(annotation: Any, opaque: Callable[[Any], bool]) -> bool:
-    return opaque(annotation) or any(_contains(part, opaque) for part in get_args(annotation))
+    origin, parts = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return _contains(parts[0], opaque)
+    return opaque(annotation) or (origin is not Literal and any(_contains(part, opaque) for part in parts))

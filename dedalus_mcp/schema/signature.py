@@ -44,7 +44,7 @@ def label(fn: Callable[..., Any]) -> str:
 def docstring(fn: Callable[..., Any]) -> str | None:
     """Return the docstring of the function behind `fn`, or of the class of a callable object."""
     plain = _plain(fn)
-    return plain.__doc__ or (type(fn).__doc__ if plain is getattr(type(fn), "__call__", None) else None)
+    return plain.__doc__ or (None if hasattr(fn, "__qualname__") or _is_partial(fn) else fn.__doc__)
 
 
 def parameters(fn: Callable[..., Any]) -> list[Parameter]:
@@ -56,13 +56,13 @@ def parameters(fn: Callable[..., Any]) -> list[Parameter]:
         TypeError: `fn` has no signature, takes `*args` or `**kwargs`, or an annotation
             cannot be resolved; the text names function and parameter.
     """
-    bound = fn.keywords if isinstance(fn, functools.partial) else {}
+    bound: Any = getattr(fn, "keywords", ()) if _is_partial(fn) else ()
     found: list[Parameter] = []
     for name, given in _signature(fn).parameters.items():
         if given.kind in {given.VAR_POSITIONAL, given.VAR_KEYWORD}:
             raise TypeError(f"{label(fn)}(): parameter '{given}' has no schema; name each argument instead")
         if name not in bound:
-            default = UNSET if given.default is given.empty else given.default
+            default: Any = UNSET if given.default is given.empty else given.default
             annotation = _resolve(fn, name, given.annotation)
             if hasattr(default, "is_required") and hasattr(default, "get_default"):  # pydantic's Field()
                 annotation = Annotated[annotation, default]
@@ -88,11 +88,15 @@ def _signature(fn: Callable[..., Any]) -> inspect.Signature:
         raise TypeError(f"{label(fn)}(): cannot read the signature: {error}") from error
 
 
+def _is_partial(fn: object) -> bool:
+    return isinstance(fn, functools.partial)
+
+
 def _plain(fn: Any) -> Any:
     """Return the function behind wrappers, partials, methods and callable objects."""
     while True:
         fn = inspect.unwrap(fn)
-        if isinstance(fn, functools.partial):
+        if _is_partial(fn):
             fn = fn.func
         elif isinstance(fn, MethodType):
             fn = fn.__func__
@@ -106,7 +110,8 @@ def _resolve(fn: Callable[..., Any], name: str, annotation: Any) -> Any:
     if annotation is inspect.Parameter.empty:
         return Any
     plain = _plain(fn)
-    plain = plain.__init__ if isinstance(plain, type) else plain
+    if isinstance(plain, type):
+        plain = getattr(plain, "__init__")  # noqa: B009 - mypy finds the plain spelling unsound
     failed: Exception | None = None
     for names in _scopes(plain):
         try:

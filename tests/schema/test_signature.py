@@ -1,0 +1,189 @@
+"""Signatures: every kind of callable, every way to spell an annotation."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any
+
+import pydantic
+import pytest
+from msgspec import UNSET
+
+from dedalus_mcp.schema.signature import docstring, label, parameters, returned
+
+if TYPE_CHECKING:
+    from nowhere import Missing  # type: ignore[import-not-found]  # pyright: ignore[reportMissingImports]
+
+
+def function(a: int, b: str = "x") -> bool:
+    """Say what it does."""
+    return bool(a) and bool(b)
+
+
+class Service:
+    """A service."""
+
+    def method(self, a: int, b: str = "x") -> bool:
+        """Say what it does."""
+        return function(a, b)
+
+    @classmethod
+    def on_class(cls, a: int, b: str = "x") -> bool:
+        """Say what it does."""
+        return function(a, b)
+
+    @staticmethod
+    def on_nothing(a: int, b: str = "x") -> bool:
+        """Say what it does."""
+        return function(a, b)
+
+
+class Calling:
+    """A callable object."""
+
+    async def __call__(self, a: int, b: str = "x") -> bool:
+        return function(a, b)
+
+
+@functools.wraps(function)
+def wrapped(*args: Any, **kwargs: Any) -> Any:
+    return function(*args, **kwargs)
+
+
+@pytest.mark.parametrize(
+    "fn",
+    [
+        function,
+        Service().method,
+        Service.on_class,
+        Service().on_class,
+        Service.on_nothing,
+        Calling(),
+        wrapped,
+        functools.partial(function),
+        functools.partial(Service().method),
+    ],
+    ids=label,
+)
+def test_every_callable_has_its_parameters(fn: Callable[..., Any]) -> None:
+    """B148."""
+    found = parameters(fn)
+
+    assert [(one.name, one.annotation, one.default) for one in found] == [("a", int, UNSET), ("b", str, "x")]
+    assert returned(fn) is bool
+
+
+def test_what_a_partial_binds_is_no_parameter() -> None:
+    def send(text: str, token: str, *, retries: int = 3) -> None: ...
+
+    assert [one.name for one in parameters(functools.partial(send, token="secret"))] == ["text", "retries"]
+    assert [one.name for one in parameters(functools.partial(send, "hello"))] == ["token", "retries"]
+
+
+def test_a_class_is_called_by_its_constructor() -> None:
+    class Point:
+        def __init__(self, x: int) -> None:
+            self.x = x
+
+    assert [(one.name, one.annotation) for one in parameters(Point)] == [("x", int)]
+
+
+def test_parameters_keep_their_kind() -> None:
+    def fn(a: int, /, b: int, *, c: int) -> None: ...
+
+    assert [(one.name, one.positional) for one in parameters(fn)] == [("a", True), ("b", False), ("c", False)]
+
+
+def test_no_annotation_is_any() -> None:
+    found = parameters(lambda it: it)
+
+    assert found[0].annotation is Any
+    assert returned(lambda: None) is UNSET
+
+
+def test_local_types_are_found_by_closure_and_by_frame() -> None:
+    """B145."""
+
+    class Local:
+        pass
+
+    class Closed:
+        pass
+
+    def fn(a: Local, b: list[Closed], c: Annotated[Local | None, "text"]) -> Closed:
+        return Closed()
+
+    assert [one.annotation for one in parameters(fn)] == [Local, list[Closed], Annotated[Local | None, "text"]]
+    assert returned(fn) is Closed
+
+
+def test_a_variable_that_is_not_set_yet_is_no_error() -> None:
+    def outer() -> list[Any]:
+        def fn(a: int) -> Any:
+            return later
+
+        found = [one.annotation for one in parameters(fn)]
+        later = 1
+        return [*found, later]
+
+    assert outer() == [int, 1]
+
+
+def test_strings_inside_annotations_are_resolved() -> None:
+    def fn(a: list["int"]) -> None: ...  # noqa: UP037
+
+    assert parameters(fn)[0].annotation == list[int]
+
+
+def test_a_name_for_type_checkers_only_is_refused_by_name() -> None:
+    """B145."""
+
+    def deploy(target: Missing) -> None: ...
+
+    with pytest.raises(TypeError, match=r"deploy\(\): cannot resolve the annotation of 'target': .*Missing"):
+        parameters(deploy)
+
+
+def test_a_builtin_with_annotations_resolves_without_globals() -> None:
+    class Odd:
+        __signature__ = None
+
+        def __call__(self, a: int) -> None: ...
+
+    assert [one.annotation for one in parameters(Odd())] == [int]
+
+
+@pytest.mark.parametrize(
+    "fn", [lambda *args: args, lambda **kwargs: kwargs], ids=["args", "kwargs"]
+)
+def test_arguments_without_a_name_are_refused(fn: Callable[..., Any]) -> None:
+    with pytest.raises(TypeError, match=r"parameter '\*.* has no schema; name each argument instead"):
+        parameters(fn)
+
+
+def test_a_callable_without_signature_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"cannot read the signature"):
+        parameters(dict)
+
+
+def test_a_pydantic_field_as_default_gives_default_and_constraints() -> None:
+    def fn(a: int = pydantic.Field(5, ge=1), b: str = pydantic.Field(description="The b")) -> None: ...
+
+    first, second = parameters(fn)
+    assert first.default == 5
+    assert first.annotation.__origin__ is int
+    assert second.default is UNSET
+
+
+def test_docstrings_come_from_the_function_behind() -> None:
+    assert docstring(functools.partial(function, a=1)) == "Say what it does."
+    assert docstring(Service().method) == "Say what it does."
+    assert docstring(Calling()) == "A callable object."
+    assert docstring(lambda: None) is None
+    assert docstring(functools.partial(lambda: None)) is None
+
+
+def test_labels_say_which_function() -> None:
+    assert label(Service().method) == "Service.method"
+    assert label(functools.partial(function)) == "function"
