@@ -31,15 +31,16 @@ class Lines:
 
     Args:
         limit: Bytes in a line, at most, its newline not counted.  A longer one becomes one
-            `Oversized`; no more than `limit` bytes and one chunk are ever held.
+            `Oversized`; little more than `limit` bytes and one chunk are ever held.
     """
 
-    __slots__ = ("_head", "_limit", "_open", "_started")
+    __slots__ = ("_head", "_held", "_limit", "_open", "_started")
 
     def __init__(self, limit: int = MAX_FRAME) -> None:
         self._limit = limit
+        self._held = max(limit, _EXCERPT)
         self._open = bytearray()  # the line that has no newline yet; only its end if `_head` is set
-        self._head: bytes | None = None  # its start, once it is longer than the limit
+        self._head: bytes | None = None  # its start, once it is longer than `_held`
         self._started = False  # whether the byte order mark is dealt with
 
     def feed(self, chunk: bytes) -> list[bytes | Oversized]:
@@ -79,7 +80,7 @@ class Lines:
     def _extend(self, piece: bytes) -> None:
         self._open += piece
         if self._head is None:
-            if len(self._open) <= self._limit:
+            if len(self._open) <= self._held:
                 return
             self._head = bytes(self._open[:_EXCERPT])
         del self._open[:-_EXCERPT]

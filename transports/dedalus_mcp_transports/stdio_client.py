@@ -9,6 +9,7 @@ import os
 import select
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 
 import anyio
@@ -30,12 +31,44 @@ NEWS_TIMEOUT = 0.5
 """Seconds to wait, once a server's stdout has ended, for its exit code and last words."""
 
 INHERITED_ENV = (
+    # fmt: off
     (
-        "APPDATA COMSPEC HOMEDRIVE HOMEPATH LOCALAPPDATA NUMBER_OF_PROCESSORS OS PATH PATHEXT PROCESSOR_ARCHITECTURE "
-        "PROGRAMDATA PROGRAMFILES SYSTEMDRIVE SYSTEMROOT TEMP TMP USERNAME USERPROFILE WINDIR"
-    ).split()
+        "APPDATA",
+        "COMSPEC",
+        "HOMEDRIVE",
+        "HOMEPATH",
+        "LOCALAPPDATA",
+        "NUMBER_OF_PROCESSORS",
+        "OS",
+        "PATH",
+        "PATHEXT",
+        "PROCESSOR_ARCHITECTURE",
+        "PROGRAMDATA",
+        "PROGRAMFILES",
+        "SYSTEMDRIVE",
+        "SYSTEMROOT",
+        "TEMP",
+        "TMP",
+        "USERNAME",
+        "USERPROFILE",
+        "WINDIR",
+    )
     if sys.platform == "win32"
-    else "HOME LANG LC_ALL LC_CTYPE LOGNAME PATH SHELL TERM TMPDIR TZ USER XDG_RUNTIME_DIR".split()
+    else (
+        "HOME",
+        "LANG",
+        "LC_ALL",
+        "LC_CTYPE",
+        "LOGNAME",
+        "PATH",
+        "SHELL",
+        "TERM",
+        "TMPDIR",
+        "TZ",
+        "USER",
+        "XDG_RUNTIME_DIR",
+    )
+    # fmt: on
 )
 """The variables that a server gets from our environment: what programs need to run, no secrets."""
 
@@ -60,7 +93,7 @@ class StdioServer:
         grace: Seconds that it gets to exit once its stdin is closed, and again after SIGTERM.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # what a process is started with, and three settings
         self,
         command: str,
         args: Sequence[str] = (),
@@ -143,11 +176,9 @@ class _Connection:
 
     def _drain(self) -> None:
         """Read on while the server ends: one that waits for us to take its output would not."""
-        try:
+        with suppress(OSError):
             while os.read(self._process.stdout, CHUNK):
                 pass
-        except OSError:
-            pass
 
     async def _news(self) -> str:
         """Say what became of the server, with its last words."""

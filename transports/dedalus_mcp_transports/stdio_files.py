@@ -27,6 +27,7 @@ import stat
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 
 import anyio
@@ -68,7 +69,7 @@ def file_sink(fd: int) -> Sink:
 
 def socket_stream(sock: socket.socket, *, max_frame: int = MAX_FRAME) -> FrameStream:
     """Make a `Duplex` of a connected stream socket, whose owner it becomes."""
-    sock.setblocking(False)
+    sock.settimeout(0)
     return FrameStream(
         Source(sock, sock.recv, sock.close),
         Sink(sock, sock.send, partial(_shutdown, sock)),
@@ -118,8 +119,8 @@ def _write_all(fd: int, data: bytes) -> None:
 
 def _socket_pair() -> tuple[socket.socket, socket.socket]:
     near, far = socket.socketpair()
-    near.setblocking(False)
-    far.setblocking(True)
+    near.settimeout(0)
+    far.settimeout(None)  # whatever the default timeout is
     return near, far
 
 
@@ -149,7 +150,5 @@ async def _flush(near: socket.socket) -> None:
 
 
 def _shutdown(sock: socket.socket) -> None:
-    try:
+    with suppress(OSError):  # not connected any more
         sock.shutdown(socket.SHUT_WR)
-    except OSError:  # not connected any more
-        pass

@@ -20,6 +20,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import IO
 
 import anyio
@@ -124,10 +125,8 @@ class Process:
         else:
             tree = ["taskkill", "/T", "/F", "/PID", str(self.pid)]
             subprocess.run(tree, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
-        try:
+        with suppress(subprocess.TimeoutExpired):  # inside a system call that cannot be interrupted
             self._popen.wait(KILL_TIMEOUT)
-        except subprocess.TimeoutExpired:  # inside a system call that cannot be interrupted
-            pass
 
     def _look(self) -> int | None:
         try:
