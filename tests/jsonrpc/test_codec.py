@@ -55,6 +55,7 @@ def assert_decodes(frame: bytes) -> None:
     for item in decoded if isinstance(decoded, list) else [decoded]:
         assert isinstance(item, named)
         if isinstance(item, Malformed):
+            assert len(item.error.message) < 200  # RPC-09
             encode(Failure(item.id, item.error))
 
 
@@ -351,3 +352,35 @@ def test_value_is_written_as_what_it_is_made_of(value: Any, written: Any) -> Non
 def test_plain_says_that_it_does_not_know() -> None:
     with pytest.raises(NotImplementedError, match="object is not JSON"):
         plain(object())
+
+
+def test_refusal_does_not_repeat_what_it_refuses() -> None:
+    """RPC-09: one short sentence, however long the bad value is."""
+    assert len(malformed(b'{"jsonrpc":"%s","method":"m"}' % (b"x" * 100_000)).error.message) < 200
+
+
+class Raises:
+    def model_dump(self, **_options: object) -> object:
+        raise RuntimeError
+
+
+def cycle(kind: type[Any]) -> Any:
+    value = kind()
+    value["self"] = value
+    return value
+
+
+@pytest.mark.parametrize("beside", ["", "\ud800"], ids=["clean", "surrogate"])
+@pytest.mark.parametrize(
+    "value", [object(), Raises(), 1j, {(1, 2): 3}, cycle(dict), cycle(Table)], ids=lambda value: type(value).__name__
+)
+def test_value_that_is_no_json_is_refused_by_one_kind_of_error(value: Any, beside: str) -> None:
+    """Also where the message needs the second pass, that repairs surrogates."""
+    with pytest.raises(LocalProtocolError, match=r"cannot be written|holds itself"):
+        encode(Success(1, {"beside": beside, "value": value}))
+
+
+def test_raw_json_is_written_as_it_stands_beside_half_a_surrogate_pair() -> None:
+    frame = encode(Success(1, {"beside": "\ud800", "value": Raw(b'{"a":[1]}')}))
+
+    assert json.loads(frame)["result"] == {"beside": "\ufffd", "value": {"a": [1]}}
