@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dedalus_mcp.errors import INVALID_REQUEST
-from dedalus_mcp.jsonrpc.messages import Malformed
+from dedalus_mcp.jsonrpc.codec import encode
+from dedalus_mcp.jsonrpc.messages import Failure, Malformed
 from dedalus_mcp.jsonrpc.oversized import describe, refuse_batch
 from dedalus_mcp.transport import Oversized
 
@@ -80,3 +83,34 @@ def test_batch_is_refused_without_an_id() -> None:
     """RPC-17."""
     assert refuse_batch().id is None
     assert refuse_batch().error.code == INVALID_REQUEST
+
+
+@pytest.mark.parametrize(
+    "id", [b"007", b"-01", b"1.5", b"1e3", b"1234567890123456789", b"null", b'"\xff"', b'"\n"', b'"\\n"', b"-", b'"']
+)
+@pytest.mark.parametrize(
+    "frame", [b'{"id":%s,"jsonrpc":"2.0","method":"%s"}', b'{"method":"%s","jsonrpc":"2.0","id":%s}']
+)
+def test_what_is_no_plain_id_is_never_taken_for_another(frame: bytes, id: bytes) -> None:
+    """The reply would go to the wrong call, or settle one."""
+    parts = (id, LONG.encode()) if frame.startswith(b'{"id"') else (LONG.encode(), id)
+
+    assert seen(frame % parts).id is None
+
+
+def test_id_cut_off_by_the_end_of_the_head_is_unknown() -> None:
+    """Which of 12, 123 or 1234 it was, nobody can tell."""
+    for spaces in range(480, 512):
+        assert seen('{"jsonrpc":"2.0",' + " " * spaces + '"id":1234567,"method":"' + LONG).id in (None, 1234567)
+
+
+ends = st.binary(max_size=40) | st.lists(
+    st.sampled_from([b"{", b"}", b'"id"', b":", b",", b'"', b"1", b"\xff", b'"jsonrpc":"2.0"', b" ", b"-"]), max_size=16
+).map(b"".join)
+
+
+@given(ends, ends)
+def test_describe_never_raises(head: bytes, tail: bytes) -> None:
+    refused = describe(Oversized(1, head, tail))
+
+    encode(Failure(refused.id, refused.error))
