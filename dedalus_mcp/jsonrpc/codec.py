@@ -103,7 +103,7 @@ def _malformed(frame: bytes | Raw, error: Exception) -> Malformed:
     """Say what is wrong, and whose message it was: a peer that gets its id back does not hang."""
     id, is_reply = _recover(frame)
     if isinstance(error, msgspec.ValidationError):
-        return Malformed(id, ErrorData(INVALID_REQUEST, f"Invalid message: {error}"), is_reply)
+        return Malformed(id, ErrorData(INVALID_REQUEST, f"Invalid message: {error!s:.160}"), is_reply)
     why = "nested too deeply" if isinstance(error, RecursionError) else "not valid JSON in UTF-8"
     return Malformed(id, ErrorData(PARSE_ERROR, f"Parse error: {why}"), is_reply)
 
@@ -132,11 +132,9 @@ def encode(message: Message) -> bytes:
     except UnicodeEncodeError as error:
         if isinstance(message, Call):
             raise LocalProtocolError(f"{message.method!r} holds half of a surrogate pair, which UTF-8 lacks") from error
-        frame = _encode(_whole(msgspec.to_builtins(message, enc_hook=plain)))
-    except RecursionError as error:
-        raise LocalProtocolError("the message is nested too deeply, or holds itself") from error
-    except (TypeError, ValueError, OverflowError, msgspec.MsgspecError) as error:
-        raise LocalProtocolError(f"the message cannot be written as JSON: {error}") from error
+        frame = _encode_whole(message)
+    except Exception as error:  # values bring code of their own, which may raise anything
+        raise _not_json(error) from error
     return frame if frame.isascii() else _escaped(frame)
 
 
@@ -145,12 +143,26 @@ def encode_batch(frames: list[bytes]) -> bytes:
     return b"[" + b",".join(frames) + b"]"
 
 
+def _encode_whole(message: Message) -> bytes:
+    try:
+        return _encode(_whole(msgspec.to_builtins(message, enc_hook=plain)))
+    except Exception as error:
+        raise _not_json(error) from error
+
+
+def _not_json(error: Exception) -> LocalProtocolError:
+    if isinstance(error, RecursionError):
+        return LocalProtocolError("the message is nested too deeply, or holds itself")
+    return LocalProtocolError(f"the message cannot be written as JSON: {error}")
+
+
 _MADE_OF: tuple[tuple[type, Callable[[Any], Any]], ...] = (
     (str, str.__str__),
     (int, int),
     (float, float),
     (Mapping, dict),
     (list, list),
+    (Raw, msgspec.json.decode),  # only ever asked for by the pass that repairs surrogates
 )
 
 

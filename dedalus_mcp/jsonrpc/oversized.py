@@ -15,7 +15,8 @@ from dedalus_mcp.transport import Oversized
 
 __all__ = ("describe", "refuse_batch")
 
-_ID = rb'"id"\s*:\s*(-?\d{1,18}|"[^"\\]{0,256}")'
+# Whole values only: the first digits of a longer number would be the id of another call.
+_ID = rb'"id"\s*:\s*(-?(?:0|[1-9]\d{0,17})|"[^"\\]{0,256}")(?=\s*[,}])'
 _VERSION = rb'"jsonrpc"\s*:\s*"2\.0"'
 # Anchored at either end of the frame, so that no "id" inside params or result can be taken for it.
 _AT_HEAD = re.compile(rb"\s*\{\s*(?:" + _VERSION + rb"\s*,\s*)?" + _ID)
@@ -41,5 +42,8 @@ def _id(frame: Oversized) -> RequestId | None:
     if found is None:
         return None
     text = next(group for group in found.groups() if group is not None)
-    id: RequestId = msgspec.json.decode(text, type=int | str)
+    try:
+        id: RequestId = msgspec.json.decode(text, type=int | str)
+    except msgspec.DecodeError:  # no UTF-8, or a raw control character
+        return None
     return id

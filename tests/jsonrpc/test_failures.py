@@ -1,0 +1,75 @@
+"""What becomes of a handler's exception."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dedalus_mcp.errors import INTERNAL_ERROR, McpError, NoActiveCall
+from dedalus_mcp.jsonrpc.failures import INTERNAL, only_mcp_error
+
+MINE = McpError(-1, "mine")
+GONE = asyncio.CancelledError
+
+
+def group(*errors: BaseException) -> BaseException:
+    return BaseExceptionGroup("several", errors)
+
+
+def test_internal_error_says_nothing_internal() -> None:
+    assert (INTERNAL.code, INTERNAL.message, INTERNAL.data) == (INTERNAL_ERROR, "Internal error", None)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [MINE, group(MINE), group(group(MINE)), group(GONE(), MINE), group(group(GONE()), group(GONE(), group(MINE)))],
+    ids=repr,
+)
+def test_one_mcp_error_is_found_however_deep_it_lies(error: BaseException) -> None:
+    assert only_mcp_error(error, GONE) is MINE
+
+
+def test_subclass_of_mcp_error_is_one() -> None:
+    error = NoActiveCall(-1, "m")
+
+    assert only_mcp_error(error, GONE) is error
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ValueError(),
+        GONE(),
+        group(GONE()),
+        group(MINE, McpError(-2, "another")),
+        group(MINE, ValueError()),
+        group(group(MINE), SystemExit(1)),
+        group(MINE, MINE),
+    ],
+    ids=repr,
+)
+def test_anything_else_is_none_of_the_peers_business(error: BaseException) -> None:
+    assert only_mcp_error(error, GONE) is None
+
+
+trees = st.recursive(
+    st.sampled_from(["mine", "other", "gone"]), lambda inner: st.lists(inner, min_size=1, max_size=3), max_leaves=8
+)
+
+
+@given(trees)
+def test_verdict_depends_on_the_leaves_alone(tree: object) -> None:
+    leaves: list[str] = []
+
+    def build(node: object) -> BaseException:
+        if isinstance(node, list):
+            return group(*[build(inner) for inner in node])  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        leaves.append(str(node))
+        return {"mine": MINE, "other": ValueError(), "gone": GONE()}[str(node)]
+
+    error = build(tree)
+    left = [leaf for leaf in leaves if leaf != "gone"]
+    assert only_mcp_error(error, GONE) is (MINE if left == ["mine"] else None)
