@@ -64,6 +64,7 @@ class MCPServer:
         config: As given.
         tools: The registered tools.
         prompts: The registered prompts.
+        threads: Where plain `def` tools run.
     """
 
     def __init__(
@@ -84,7 +85,8 @@ class MCPServer:
         self.info = Implementation(
             name=name, version=version or "0", title=title, websiteUrl=website_url, icons=icons_of(icons)
         )
-        self.tools = Tools(Threads(self.config.worker_threads))
+        self.threads = Threads(self.config.worker_threads)
+        self.tools = Tools(self.threads)
         self.prompts = Prompts()
         self._experimental = {key: dict(value) for key, value in (experimental_capabilities or {}).items()} or None
         self._lifespan = Lifespan(None if lifespan is None else lambda: lifespan(self))

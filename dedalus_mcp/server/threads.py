@@ -24,35 +24,54 @@ class Threads:
 
     Args:
         size: How many may run at once, given-up ones included.
+
+    Attributes:
+        busy: How many do run, given-up ones included.
     """
 
     def __init__(self, size: int) -> None:
         self._places = anyio.CapacityLimiter(size)
         self._unlimited = anyio.CapacityLimiter(math.inf)  # the places are what limits
+        self._idle: anyio.Event | None = None
+        self.busy = 0
 
     async def run(self, work: Callable[[], Any]) -> Any:
         """Run `work` in a thread, with the caller's context variables, and return what it returns."""
-        place = _Place(self._places, lowlevel.current_token())
+        place = _Place(self._free, lowlevel.current_token())
         await self._places.acquire_on_behalf_of(place)
+        self.busy += 1
         try:
-            return await to_thread.run_sync(
-                place.held_during, work, abandon_on_cancel=True, limiter=self._unlimited
-            )
+            return await to_thread.run_sync(place.hold, work, abandon_on_cancel=True, limiter=self._unlimited)
         finally:
             place.leave()
+
+    async def idle(self) -> None:
+        """Return when none runs."""
+        while self.busy:
+            if self._idle is None:
+                self._idle = anyio.Event()
+            await self._idle.wait()
+
+    def _free(self, place: _Place) -> None:
+        self._places.release_on_behalf_of(place)
+        self.busy -= 1
+        if not self.busy and self._idle is not None:
+            self._idle.set()
+            self._idle = None
 
 
 class _Place:
     """One place in the pool, freed when both the caller and the thread have left it."""
 
-    def __init__(self, places: anyio.CapacityLimiter, token: lowlevel.EventLoopToken) -> None:
-        self._places = places
+    def __init__(self, free: Callable[[_Place], None], token: lowlevel.EventLoopToken) -> None:
+        self._free = free
         self._token = token
         self._lock = threading.Lock()
         self._working = False
         self._left = False
 
-    def held_during(self, work: Callable[[], Any]) -> Any:
+    def hold(self, work: Callable[[], Any]) -> Any:
+        """Do the work; called in the thread."""
         with self._lock:
             if self._left:  # cancelled before the thread began
                 return None
@@ -63,12 +82,12 @@ class _Place:
             self._done()
 
     def leave(self) -> None:
-        """The caller is gone; called in the event loop."""
+        """Let the caller go; called in the event loop."""
         with self._lock:
             self._left = True
             if self._working:
                 return
-        self._places.release_on_behalf_of(self)
+        self._free(self)
 
     def _done(self) -> None:
         with self._lock:
@@ -76,6 +95,6 @@ class _Place:
             if not self._left:
                 return
         try:
-            from_thread.run_sync(self._places.release_on_behalf_of, self, token=self._token)
+            from_thread.run_sync(self._free, self, token=self._token)
         except RuntimeError:  # the event loop is over, and the pool with it
             return

@@ -1,0 +1,104 @@
+"""Which era a server is of: what the answer to the probe says, without I/O.
+
+    server/discover ──▶ Speak(revision)   modern: go on with it
+                    ──▶ Retry(revision)   modern, but another version: ask once more
+                    ──▶ Handshake()       legacy: `initialize`
+                    ──▶ EraError          neither will work
+
+Layer: L4; no I/O.
+Source: MCP 2026-07-28, basic/transports/stdio, "Backward compatibility".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple, TypeAlias
+
+from dedalus_mcp.errors import (
+    HEADER_MISMATCH,
+    INVALID_PARAMS,
+    MISSING_REQUIRED_CLIENT_CAPABILITY,
+    UNSUPPORTED_PROTOCOL_VERSION,
+    McpError,
+    RemoteProtocolError,
+)
+from dedalus_mcp.types import DiscoverResult
+from dedalus_mcp.types.revisions import LEGACY, MODERN
+
+__all__ = ("Handshake", "Retry", "Speak", "Verdict", "after_discover", "after_refusal", "is_modern_refusal")
+
+
+class Speak(NamedTuple):
+    """The server is modern, and this is the newest revision that both speak."""
+
+    revision: str
+
+
+class Retry(NamedTuple):
+    """The server is modern, but wants this revision."""
+
+    revision: str
+
+
+class Handshake(NamedTuple):
+    """The server is legacy."""
+
+
+Verdict: TypeAlias = Speak | Retry | Handshake
+
+
+def after_discover(result: DiscoverResult) -> Verdict:
+    """Judge the result of `server/discover`.
+
+    Raises:
+        RemoteProtocolError: There is no revision in common.
+    """
+    offered = result.supportedVersions
+    common = _newest(MODERN, offered)
+    if common is not None:
+        return Speak(common)
+    if _newest(LEGACY, offered) is not None:
+        return Handshake()
+    raise _nothing_in_common(offered)
+
+
+def after_refusal(error: McpError) -> Verdict:
+    """Judge an error that answers `server/discover`; only a recognised modern one is no legacy (VER-10).
+
+    Raises:
+        RemoteProtocolError: The server is modern, but cannot be spoken with.
+    """
+    if error.code == UNSUPPORTED_PROTOCOL_VERSION:
+        supported = _supported(error)
+        common = _newest(MODERN, supported)
+        if common is not None:
+            return Retry(common)
+        if not supported or _newest(LEGACY, supported) is not None:
+            return Handshake()
+        raise _nothing_in_common(supported)
+    if error.code == MISSING_REQUIRED_CLIENT_CAPABILITY:
+        raise RemoteProtocolError(f"the server needs a capability that this client lacks: {error.data!r:.200}")
+    if error.code == HEADER_MISMATCH or (error.code == INVALID_PARAMS and "io.modelcontextprotocol/" in error.message):
+        raise RemoteProtocolError(f"the server refused the probe: {error.message:.200}")
+    return Handshake()
+
+
+def is_modern_refusal(error: McpError) -> bool:
+    """Whether an error that answers `initialize` says that the server is modern after all."""
+    return error.code == UNSUPPORTED_PROTOCOL_VERSION and _newest(MODERN, _supported(error)) is not None
+
+
+def _newest(known: tuple[str, ...], offered: Iterable[str]) -> str | None:
+    common = [revision for revision in known if revision in offered]
+    return common[-1] if common else None
+
+
+def _supported(error: McpError) -> list[str]:
+    data: Any = error.data
+    supported = data.get("supported") if isinstance(data, dict) else None
+    return [item for item in supported if isinstance(item, str)] if isinstance(supported, list) else []
+
+
+def _nothing_in_common(offered: Iterable[str]) -> RemoteProtocolError:
+    ours = ", ".join((*LEGACY, *MODERN))
+    return RemoteProtocolError(f"no revision in common: the server speaks {', '.join(offered)[:200]}; we {ours}")

@@ -1,0 +1,198 @@
+"""Joins servers, clients and transports: the only place that knows all three.
+
+    serve(server, "stdio")     a program that a desktop client starts
+    open_target(target)        whatever a client can connect to, opened
+
+Layer: L6; transports are imported where they are used.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import anyio
+
+from dedalus_mcp.jsonrpc.duplex import Conversation
+from dedalus_mcp.jsonrpc.tasks import Tasks
+from dedalus_mcp.server.server import MCPServer
+from dedalus_mcp.transport import Duplex, Oversized, Target
+
+__all__ = ("InMemory", "open_target", "run", "serve", "serve_duplex")
+
+# A sync tool may be in the middle of something when the client goes.  It gets this long, in
+# seconds, before `run` leaves it behind: a thread cannot be stopped, only left.
+THREAD_GRACE_SECONDS = 1.0
+
+
+def run(server: MCPServer, transport: str | Duplex = "stdio") -> None:
+    """Serve as a whole program: see `MCPServer.run`."""
+    anyio.run(_serve_program, server, transport)
+
+
+async def serve(server: MCPServer, transport: str | Duplex = "stdio") -> None:
+    """Serve until the client ends or the program is told to stop: see `MCPServer.serve`."""
+    if not isinstance(transport, str):
+        await serve_duplex(server, transport)
+    elif transport == "stdio":
+        await _serve_stdio(server)
+    else:
+        raise ValueError(f"Unsupported transport {transport!r}; legal is 'stdio', or a connection")
+
+
+async def serve_duplex(server: MCPServer, duplex: Duplex) -> None:
+    """Serve one client on one connection, until it ends."""
+    try:
+        async with server.running():
+            await _conversation(server, duplex).run(drain=server.config.drain_seconds)
+    finally:
+        with anyio.CancelScope(shield=True):
+            await duplex.aclose()
+
+
+def _conversation(server: MCPServer, duplex: Duplex) -> Conversation:
+    answering = server.answering()
+    conversation = Conversation(answering, duplex, answers_malformed=True, limits=server.config.limits)
+    answering.peer = conversation.peer
+    return conversation
+
+
+# Serving on stdio.
+
+
+async def _serve_stdio(server: MCPServer) -> None:
+    from dedalus_mcp_transports.stdio import ServerStdio  # noqa: PLC0415 - loaded where it is used
+
+    duplex = await ServerStdio().open()
+    try:
+        async with server.running(), anyio.create_task_group() as group:
+            conversation = _conversation(server, duplex)
+            group.start_soon(_stop_at_signal, conversation)
+            await conversation.run(drain=server.config.drain_seconds)
+            group.cancel_scope.cancel()
+    finally:
+        with anyio.CancelScope(shield=True):
+            await duplex.aclose()
+
+
+async def _stop_at_signal(conversation: Conversation) -> None:
+    try:
+        receiver = anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM)
+        with receiver as signals:
+            async for number in signals:
+                conversation.stop(f"the server was stopped by {number.name}")
+    except (NotImplementedError, RuntimeError, ValueError):  # Windows, or not in the main thread
+        return
+
+
+async def _serve_program(server: MCPServer, transport: str | Duplex) -> None:
+    await serve(server, transport)
+    with anyio.move_on_after(THREAD_GRACE_SECONDS):
+        await server.threads.idle()
+    if server.threads.busy:
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+        os._exit(0)  # the interpreter would wait for the thread, for ever if need be
+
+
+# Opening what a client connects to.
+
+
+class InMemory:
+    """A server in the same process, as a `Target`: every connection is a pair in memory.
+
+    Args:
+        server: The server.
+    """
+
+    def __init__(self, server: MCPServer) -> None:
+        self._server = server
+
+    async def open(self) -> Duplex:
+        """Start serving the other end.
+
+        Raises:
+            Exception: What the server's lifespan raised.
+        """
+        from dedalus_mcp_transports.memory import pair  # noqa: PLC0415 - loaded where it is used
+
+        near, far = pair()
+        return await _Served(near).start(self._server, far)
+
+
+class _Served:
+    """The client's end of a pair whose other end is served; closing it waits for that to be over."""
+
+    def __init__(self, near: Duplex) -> None:
+        self._near = near
+        self._tasks = Tasks()
+        self._ready = anyio.Event()
+        self._error: Exception | None = None
+
+    async def start(self, server: MCPServer, far: Duplex) -> _Served:
+        self._tasks.start(lambda: self._serve(server, far), self._ready.set, detached=True)
+        try:
+            await self._ready.wait()
+        except BaseException:
+            with anyio.CancelScope(shield=True):
+                await self.aclose()
+            raise
+        if self._error is not None:
+            raise self._error
+        return self
+
+    async def receive(self) -> Sequence[bytes | Oversized]:
+        return await self._near.receive()
+
+    async def send(self, frames: Sequence[bytes]) -> None:
+        await self._near.send(frames)
+
+    async def aclose(self) -> None:
+        await self._near.aclose()
+        await self._tasks.wait()
+
+    async def _serve(self, server: MCPServer, far: Duplex) -> None:
+        try:
+            async with server.running():
+                self._ready.set()
+                await _conversation(server, far).run()
+        except Exception as error:
+            self._error = error
+        finally:
+            with anyio.CancelScope(shield=True):
+                await far.aclose()
+
+
+def open_target(target: Any) -> Target:
+    """Return the `Target` that `target` is or stands for.
+
+    Raises:
+        TypeError: It is nothing that can be connected to.
+    """
+    if isinstance(target, MCPServer):
+        return InMemory(target)
+    if callable(getattr(target, "open", None)):
+        found: Target = target
+        return found
+    if callable(getattr(target, "receive", None)) and callable(getattr(target, "send", None)):
+        return _Once(target)
+    raise TypeError(
+        f"cannot connect to {type(target).__name__}: legal are a StdioServer, an MCPServer, "
+        "a connection (Duplex) or something that opens connections (Target)"
+    )
+
+
+class _Once:
+    """A connection that is there already; it can be taken once."""
+
+    def __init__(self, duplex: Duplex) -> None:
+        self._duplex: Duplex | None = duplex
+
+    async def open(self) -> Duplex:
+        duplex, self._duplex = self._duplex, None
+        if duplex is None:
+            raise ConnectionError("this connection was used already; pass a Target to connect again")
+        return duplex
