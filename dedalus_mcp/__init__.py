@@ -1,3 +1,78 @@
-"""A Model Context Protocol runtime, server and client, on its own JSON-RPC 2.0 engine."""
+"""A Model Context Protocol runtime, server and client, on its own JSON-RPC 2.0 engine.
+
+Names are loaded when they are first used, so a server never pays for the client.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.8.0"
+
+if TYPE_CHECKING:
+    from dedalus_mcp import types as types
+    from dedalus_mcp.client.client import MCPClient as MCPClient
+    from dedalus_mcp.client.form import Form as Form
+    from dedalus_mcp.errors import AskFailed as AskFailed
+    from dedalus_mcp.errors import ConnectionLost as ConnectionLost
+    from dedalus_mcp.errors import DedalusError as DedalusError
+    from dedalus_mcp.errors import McpError as McpError
+    from dedalus_mcp.errors import RequestTimeout as RequestTimeout
+    from dedalus_mcp.errors import ToolError as ToolError
+    from dedalus_mcp.jsonrpc.clock import Timeout as Timeout
+    from dedalus_mcp.jsonrpc.peer import Limits as Limits
+    from dedalus_mcp.server.config import ElicitationConfig as ElicitationConfig
+    from dedalus_mcp.server.config import ServerConfig as ServerConfig
+    from dedalus_mcp.server.context import Context as Context
+    from dedalus_mcp.server.context import get_context as get_context
+    from dedalus_mcp.server.decorators import prompt as prompt
+    from dedalus_mcp.server.decorators import tool as tool
+    from dedalus_mcp.server.server import MCPServer as MCPServer
+    from dedalus_mcp.server.specs import PromptSpec as PromptSpec
+    from dedalus_mcp.server.specs import ToolSpec as ToolSpec
+    from dedalus_mcp.server.specs import extract_spec as extract_spec
+    from dedalus_mcp.types import Icon as Icon
+    from dedalus_mcp_transports.stdio import StdioServer as StdioServer
+
+_HOME = {
+    "AskFailed": "dedalus_mcp.errors",
+    "ConnectionLost": "dedalus_mcp.errors",
+    "Context": "dedalus_mcp.server.context",
+    "DedalusError": "dedalus_mcp.errors",
+    "ElicitationConfig": "dedalus_mcp.server.config",
+    "Form": "dedalus_mcp.client.form",
+    "Icon": "dedalus_mcp.types",
+    "Limits": "dedalus_mcp.jsonrpc.peer",
+    "MCPClient": "dedalus_mcp.client.client",
+    "MCPServer": "dedalus_mcp.server.server",
+    "McpError": "dedalus_mcp.errors",
+    "PromptSpec": "dedalus_mcp.server.specs",
+    "RequestTimeout": "dedalus_mcp.errors",
+    "ServerConfig": "dedalus_mcp.server.config",
+    "StdioServer": "dedalus_mcp_transports.stdio",
+    "Timeout": "dedalus_mcp.jsonrpc.clock",
+    "ToolError": "dedalus_mcp.errors",
+    "ToolSpec": "dedalus_mcp.server.specs",
+    "extract_spec": "dedalus_mcp.server.specs",
+    "get_context": "dedalus_mcp.server.context",
+    "prompt": "dedalus_mcp.server.decorators",
+    "tool": "dedalus_mcp.server.decorators",
+    "types": "dedalus_mcp.types",
+}
+
+__all__ = ("__version__", *_HOME)
+
+
+def __getattr__(name: str) -> Any:
+    from importlib import import_module  # noqa: PLC0415 - at first use
+
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = import_module(_HOME[name])
+    value = module if name == "types" else getattr(module, name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

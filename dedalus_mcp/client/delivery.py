@@ -48,20 +48,22 @@ class Delivery(Generic[T]):
         self._waiting.append(value)
         if not self._running:
             self._running = True
-            self._tasks.start(self._deliver, self._ended)
+            self._tasks.start(self._deliver, lambda: None)
 
     async def _deliver(self) -> None:
-        while self._waiting:
-            value = self._waiting.popleft()
-            try:
-                returned = self._callback(value)
-                if inspect.isawaitable(returned):
-                    await returned
-            except Exception:
-                logger.warning("%s failed", _name(self._callback), exc_info=True)
+        try:
+            while self._waiting:
+                await self._call(self._waiting.popleft())
+        finally:
+            self._running = False  # here, with nothing awaited since the last look: no value is left behind
 
-    def _ended(self) -> None:
-        self._running = False
+    async def _call(self, value: T) -> None:
+        try:
+            returned = self._callback(value)
+            if inspect.isawaitable(returned):
+                await returned
+        except Exception:
+            logger.warning("%s failed", _name(self._callback), exc_info=True)
 
 
 def _name(callback: Any) -> str:

@@ -10,10 +10,10 @@ from typing import Any
 
 from dedalus_mcp.errors import McpError
 from dedalus_mcp.schema import forms
-from dedalus_mcp.schema.fields import Field, fields
+from dedalus_mcp.schema.fields import Choice, Field
 from dedalus_mcp.types import ElicitRequestParams, ElicitResult
 
-__all__ = ("Field", "Form")
+__all__ = ("Choice", "Field", "Form")
 
 
 class Form:
@@ -32,7 +32,7 @@ class Form:
 
     def __init__(self, params: ElicitRequestParams) -> None:
         self.message = params.message
-        self.fields: tuple[Field, ...] = fields(params.requestedSchema)
+        self.fields: tuple[Field, ...] = forms.fields(params.requestedSchema)
         self._schema = params.requestedSchema
 
     def accept(self, content: dict[str, Any] | None = None, /, **values: Any) -> ElicitResult:

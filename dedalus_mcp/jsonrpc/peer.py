@@ -42,6 +42,8 @@ logger = logging.getLogger("dedalus_mcp")
 
 CANCELLED = "notifications/cancelled"
 PROGRESS = "notifications/progress"
+# The protocol forbids the first; a legacy server would not know what the second was.
+NEVER_CANCELLED = ("initialize", "server/discover")
 
 
 class Handler(Protocol):
@@ -336,7 +338,7 @@ class Peer:
         finally:
             if progress is not None:
                 self._tokens.pop(progress[0], None)
-            if self._exchange.abandon(id) and sent and method != "initialize":  # which is never cancelled
+            if self._exchange.abandon(id) and sent and method not in NEVER_CANCELLED:
                 self._notify_cancelled(id, reason, channel)
         return waiter.result()
 

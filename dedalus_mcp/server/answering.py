@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
 __all__ = ("Answering",)
 
+
 class Answering:
     """The `Handler` of a server's peer.  Give it its peer before feeding that.
 
@@ -107,7 +108,7 @@ class Answering:
         self.peer.batches = terms.revision == V2025_03_26
         return terms
 
-    def _initialize(self, params: InitializeRequestParams) -> InitializeResult:
+    def initialize(self, params: InitializeRequestParams) -> InitializeResult:
         assert self._session.agreed is not None, "agreed on just before"
         return InitializeResult(
             protocolVersion=self._session.agreed.revision,
@@ -116,33 +117,33 @@ class Answering:
             instructions=self._server.instructions,
         )
 
-    def _discover(self, params: RequestParams) -> DiscoverResult:
+    def discover(self, params: RequestParams) -> DiscoverResult:
         return DiscoverResult(
             supportedVersions=list(MODERN),
             capabilities=self._server.capabilities,
             instructions=self._server.instructions,
         )
 
-    def _ping(self, params: RequestParams) -> Result:
+    def ping(self, params: RequestParams) -> Result:
         return Result()
 
-    def _set_level(self, params: SetLevelRequestParams) -> Result:
+    def set_level(self, params: SetLevelRequestParams) -> Result:
         assert self._session.agreed is not None, "the session's terms let no call through before"
         self._session.agreed.log_level = params.level
         return Result()
 
-    def _list_tools(self, params: PaginatedRequestParams) -> ListToolsResult:
+    def list_tools(self, params: PaginatedRequestParams) -> ListToolsResult:
         tools, cursor = page(self._server.tools.definitions, params.cursor, self._server.config.pagination_limit)
         return ListToolsResult(tools=tools, nextCursor=cursor)
 
-    async def _call_tool(self, params: ToolCall) -> CallToolResult:
+    async def call_tool(self, params: ToolCall) -> CallToolResult:
         return await self._server.tools.call(params.name, params.arguments)
 
-    def _list_prompts(self, params: PaginatedRequestParams) -> ListPromptsResult:
+    def list_prompts(self, params: PaginatedRequestParams) -> ListPromptsResult:
         prompts, cursor = page(self._server.prompts.definitions, params.cursor, self._server.config.pagination_limit)
         return ListPromptsResult(prompts=prompts, nextCursor=cursor)
 
-    async def _get_prompt(self, params: GetPromptRequestParams) -> GetPromptResult:
+    async def get_prompt(self, params: GetPromptRequestParams) -> GetPromptResult:
         strings_only(params.arguments)
         try:
             return await self._server.prompts.get(params.name, params.arguments)
@@ -152,18 +153,18 @@ class Answering:
 
 # Answered at once, in the order of the calls.
 _ROUTES: dict[str, Callable[[Answering, Any], Any]] = {
-    "initialize": Answering._initialize,
-    "server/discover": Answering._discover,
-    "ping": Answering._ping,
-    "logging/setLevel": Answering._set_level,
-    "tools/list": Answering._list_tools,
-    "prompts/list": Answering._list_prompts,
+    "initialize": Answering.initialize,
+    "server/discover": Answering.discover,
+    "ping": Answering.ping,
+    "logging/setLevel": Answering.set_level,
+    "tools/list": Answering.list_tools,
+    "prompts/list": Answering.list_prompts,
 }
 
 # Answered by the author's code, in a task of their own, with a context.
 _HANDLED: dict[str, Callable[[Answering, Any], Coroutine[Any, Any, Any]]] = {
-    "tools/call": Answering._call_tool,
-    "prompts/get": Answering._get_prompt,
+    "tools/call": Answering.call_tool,
+    "prompts/get": Answering.get_prompt,
 }
 
 

@@ -195,9 +195,7 @@ class Context:
         """Send a log message at level "critical"."""
         await self.log("critical", message, logger=logger, data=data)
 
-    async def report_progress(
-        self, progress: float, *, total: float | None = None, message: str | None = None
-    ) -> None:
+    async def report_progress(self, progress: float, *, total: float | None = None, message: str | None = None) -> None:
         """Tell the client how far the call is; nothing happens where it did not ask for that.
 
         Args:

@@ -73,7 +73,7 @@ def tool(  # noqa: PLR0913 - the keywords of a decorator are its vocabulary
     return _attaching(spec)
 
 
-def prompt(  # noqa: PLR0913 - the keywords of a decorator are its vocabulary
+def prompt(
     name: str,
     *,
     description: str | None = None,

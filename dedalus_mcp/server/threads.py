@@ -12,6 +12,7 @@ import math
 import threading
 from collections.abc import Callable
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import anyio
 from anyio import from_thread, lowlevel, to_thread
@@ -20,24 +21,50 @@ __all__ = ("Threads",)
 
 
 class Threads:
-    """A bounded number of worker threads.
+    """A bounded number of worker threads, for each event loop.
 
     Args:
         size: How many may run at once, given-up ones included.
-
-    Attributes:
-        busy: How many do run, given-up ones included.
     """
 
     def __init__(self, size: int) -> None:
-        self._places = anyio.CapacityLimiter(size)
-        self._unlimited = anyio.CapacityLimiter(math.inf)  # the places are what limits
-        self._idle: anyio.Event | None = None
-        self.busy = 0
+        self._size = size
+        # A server may outlive an event loop, as in tests; what waits in one is of no use to another.
+        self._pools: WeakKeyDictionary[object, _Pool] = WeakKeyDictionary()
+
+    @property
+    def busy(self) -> int:
+        """How many run, given-up ones included."""
+        return self._pool().busy
 
     async def run(self, work: Callable[[], Any]) -> Any:
         """Run `work` in a thread, with the caller's context variables, and return what it returns."""
-        place = _Place(self._free, lowlevel.current_token())
+        return await self._pool().run(work)
+
+    async def idle(self) -> None:
+        """Return when none runs."""
+        await self._pool().idle()
+
+    def _pool(self) -> _Pool:
+        token = lowlevel.current_token()
+        pool = self._pools.get(token.native_token)
+        if pool is None:
+            pool = self._pools[token.native_token] = _Pool(self._size, token)
+        return pool
+
+
+class _Pool:
+    """The threads of one event loop."""
+
+    def __init__(self, size: int, token: lowlevel.EventLoopToken) -> None:
+        self.token = token
+        self.busy = 0
+        self._places = anyio.CapacityLimiter(size)
+        self._unlimited = anyio.CapacityLimiter(math.inf)  # the places are what limits
+        self._idle: anyio.Event | None = None
+
+    async def run(self, work: Callable[[], Any]) -> Any:
+        place = _Place(self)
         await self._places.acquire_on_behalf_of(place)
         self.busy += 1
         try:
@@ -46,13 +73,12 @@ class Threads:
             place.leave()
 
     async def idle(self) -> None:
-        """Return when none runs."""
         while self.busy:
             if self._idle is None:
                 self._idle = anyio.Event()
             await self._idle.wait()
 
-    def _free(self, place: _Place) -> None:
+    def free(self, place: _Place) -> None:
         self._places.release_on_behalf_of(place)
         self.busy -= 1
         if not self.busy and self._idle is not None:
@@ -63,9 +89,8 @@ class Threads:
 class _Place:
     """One place in the pool, freed when both the caller and the thread have left it."""
 
-    def __init__(self, free: Callable[[_Place], None], token: lowlevel.EventLoopToken) -> None:
-        self._free = free
-        self._token = token
+    def __init__(self, pool: _Pool) -> None:
+        self._pool = pool
         self._lock = threading.Lock()
         self._working = False
         self._left = False
@@ -87,7 +112,7 @@ class _Place:
             self._left = True
             if self._working:
                 return
-        self._free(self)
+        self._pool.free(self)
 
     def _done(self) -> None:
         with self._lock:
@@ -95,6 +120,6 @@ class _Place:
             if not self._left:
                 return
         try:
-            from_thread.run_sync(self._free, self, token=self._token)
+            from_thread.run_sync(self._pool.free, self, token=self._pool.token)
         except RuntimeError:  # the event loop is over, and the pool with it
             return

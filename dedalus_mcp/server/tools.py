@@ -12,7 +12,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, get_args, get_origin
 
-import msgspec
 from msgspec import UNSET, Raw
 
 from dedalus_mcp.errors import INVALID_PARAMS, AskFailed, InvalidArguments, McpError, ToolError
@@ -25,7 +24,7 @@ from dedalus_mcp.server.specs import ToolSpec
 from dedalus_mcp.server.threads import Threads
 from dedalus_mcp.types import CallToolResult, Tool
 from dedalus_mcp.types.content import Block, ResourceLink, UnknownContent
-from dedalus_mcp.types.wire import InputResponseRequestParams
+from dedalus_mcp.types.messages import InputResponseRequestParams
 
 __all__ = ("ToolCall", "Tools")
 

@@ -1,0 +1,388 @@
+"""A client of one server.
+
+    async with MCPClient.connect(StdioServer("python", ["server.py"])) as client:
+        print(await client.call_tool("add", {"a": 1, "b": 2}))
+
+Layer: L4; `connect` is a door to `dedalus_mcp.run`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Generator, Mapping
+from functools import partial
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+import msgspec
+from msgspec import Raw
+
+from dedalus_mcp.client.delivery import Delivery
+from dedalus_mcp.client.handlers import ElicitationHandler, Handlers, LoggingHandler, UrlElicitationHandler
+from dedalus_mcp.client.link import Agreement, Link
+from dedalus_mcp.client.opening import Opening, open_link
+from dedalus_mcp.errors import ConnectionLost, RemoteProtocolError, ToolError
+from dedalus_mcp.jsonrpc.clock import Timeout
+from dedalus_mcp.jsonrpc.tasks import Tasks
+from dedalus_mcp.types import (
+    CallToolRequestParams,
+    CallToolResult,
+    GetPromptRequestParams,
+    GetPromptResult,
+    Implementation,
+    ListPromptsResult,
+    ListToolsResult,
+    LoggingLevel,
+    PaginatedRequestParams,
+    PaginatedResult,
+    ProgressNotificationParams,
+    Prompt,
+    RequestParams,
+    ServerCapabilities,
+    SetLevelRequestParams,
+    TextContent,
+    Tool,
+)
+from dedalus_mcp.types.methods import (
+    DISCOVER,
+    LOGGING_SET_LEVEL,
+    PING,
+    PROGRESS,
+    PROMPTS_GET,
+    PROMPTS_LIST,
+    TOOLS_CALL,
+    TOOLS_LIST,
+    Method,
+)
+from dedalus_mcp.types.revisions import MODERN
+
+__all__ = ("Connecting", "MCPClient", "ProgressHandler")
+
+P = TypeVar("P", bound=RequestParams)
+R = TypeVar("R")
+PageT = TypeVar("PageT", bound=PaginatedResult)
+
+ProgressHandler = Callable[[ProgressNotificationParams], Awaitable[None] | None]
+"""Hears the progress of one call, in order.  A plain `def` must not block."""
+
+# A list of more pages than this is no list but a server that never ends.
+MAX_PAGES = 1000
+
+
+class _Default:
+    """Stands for a timeout that was not given, since None means none."""
+
+
+_DEFAULT = _Default()
+TimeoutLike = float | Timeout | None
+
+
+class Connecting:
+    """A connection about to be made: await it for the client, or enter it and have it closed."""
+
+    def __init__(self, open_client: Callable[[], Awaitable[MCPClient]]) -> None:
+        self._open_client = open_client
+        self._client: MCPClient | None = None
+
+    def __await__(self) -> Generator[Any, Any, MCPClient]:
+        return self._open_client().__await__()
+
+    async def __aenter__(self) -> MCPClient:
+        self._client = await self._open_client()
+        return self._client
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._client is not None, "entered first"
+        await self._client.close()
+
+
+class MCPClient:
+    """A client of one server, made by `connect`.  Usable and closable from any task of its event loop."""
+
+    def __init__(self, link: Link, agreement: Agreement, timeout: Timeout | None) -> None:
+        self._link = link
+        self._agreement = agreement
+        self._timeout = timeout
+        self._deliveries = Tasks()
+
+    @classmethod
+    def connect(  # noqa: PLR0913 - the settings of a connection, by keyword
+        cls,
+        target: Any,
+        *,
+        elicitation: ElicitationHandler | None = None,
+        elicitation_url: UrlElicitationHandler | None = None,
+        logging: LoggingHandler | None = None,
+        revision: str | None = None,
+        client_info: Implementation | None = None,
+        timeout: TimeoutLike = 60.0,
+        probe_timeout: float = 5.0,
+    ) -> Connecting:
+        """Connect to a server.
+
+        What the client can do is declared exactly as handlers are given.
+
+        Args:
+            target: A `StdioServer`; an `MCPServer`, to be served in this process; a connection
+                (`Duplex`) or something that opens connections (`Target`).
+            elicitation: Answers the server's questions to the user: an async function, or a
+                plain one that runs in a worker thread.  It takes `ElicitRequestParams`, or a
+                `Form` if its parameter is annotated so, and returns an `ElicitResult`, or the
+                content of an accepted one.
+            elicitation_url: Answers requests to send the user to a page (2025-11-25).
+            logging: Hears log messages.
+            revision: The one protocol revision to speak; None to find out the newest in common.
+            client_info: Who you are.
+            timeout: How long to wait for replies where a call does not say, in seconds or as a
+                `Timeout`; None for no limit.  It stands still while the user is asked.
+            probe_timeout: How long a server may ignore the probe for 2026-07-28 before it
+                counts as an older one, in seconds.
+
+        Returns:
+            What to await for a client, or to enter with `async with` for one that is closed.
+
+        Raises:
+            TypeError: `target` is nothing that can be connected to.
+            ValueError: `revision` is none.
+            OSError: The connection cannot be made.
+            ConnectionLost: It ended meanwhile; the reason says what the server left behind.
+            RequestTimeout: The server did not answer in time.
+            RemoteProtocolError: There is no revision in common, or the answer is not legal.
+            McpError: The server refused.
+        """
+        from dedalus_mcp.run import open_target  # noqa: PLC0415 - the door: run knows the transports
+
+        patience = _timeout(timeout)
+        opening = Opening(
+            make_handlers=partial(Handlers, elicitation=elicitation, elicitation_url=elicitation_url, logging=logging),
+            info=client_info or Implementation(name="dedalus-mcp", version="0"),
+            revision=revision,
+            timeout=patience,
+            probe_timeout=Timeout(probe_timeout),
+        )
+
+        async def open_client() -> MCPClient:
+            link, agreement = await open_link(open_target(target), opening)
+            return cls(link, agreement, patience)
+
+        return Connecting(open_client)
+
+    async def close(self) -> None:
+        """End the connection: open calls fail, a server process is ended.  Idempotent, from any task."""
+        await self._link.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    @property
+    def revision(self) -> str:
+        """The protocol revision that both sides speak."""
+        return self._agreement.revision
+
+    @property
+    def server_info(self) -> Implementation | None:
+        """Who the server says it is; not to be trusted."""
+        return self._agreement.server_info
+
+    @property
+    def server_capabilities(self) -> ServerCapabilities:
+        """What the server can do."""
+        return self._agreement.capabilities
+
+    @property
+    def instructions(self) -> str | None:
+        """How to use the server, for the model."""
+        return self._agreement.instructions
+
+    async def request(
+        self,
+        method: Method[P, R],
+        params: P,
+        *,
+        timeout: TimeoutLike | _Default = _DEFAULT,
+        progress: ProgressHandler | None = None,
+    ) -> R:
+        """Make any request and return its typed result.
+
+        Args:
+            method: One of `dedalus_mcp.types.methods`.
+            params: Its params.
+            timeout: How long to wait, in seconds or as a `Timeout`; None for no limit; the
+                client's own if not given.
+            progress: Hears how far the server is.
+
+        Raises:
+            McpError: The server's error.
+            RequestTimeout: No reply came in time; the server was told to stop.
+            ConnectionLost: The connection is over.
+            RemoteProtocolError: The reply is not legal.
+            LocalProtocolError: The params are not JSON, or too many requests are open.
+        """
+        if self._link.ended is not None:
+            raise ConnectionLost(self._link.ended)
+        patience = self._timeout if isinstance(timeout, _Default) else _timeout(timeout)
+        heard = None if progress is None else _heard(Delivery(progress, self._deliveries))
+        return await self._link.request(method, params, timeout=patience, progress=heard)
+
+    async def ping(self, *, timeout: TimeoutLike | _Default = _DEFAULT) -> None:
+        """Return when the server has answered.  2026-07-28 has no ping: `server/discover` stands for it.
+
+        Raises:
+            McpError, RequestTimeout, ConnectionLost, RemoteProtocolError: See `request`.
+        """
+        method: Method[RequestParams, Any] = DISCOVER if self.revision in MODERN else PING
+        await self.request(method, RequestParams(), timeout=timeout)
+
+    async def set_logging_level(self, level: LoggingLevel) -> None:
+        """Hear log messages from this level on.  On 2026-07-28 that holds for later requests.
+
+        Raises:
+            McpError, RequestTimeout, ConnectionLost, RemoteProtocolError: See `request`.
+        """
+        if self.revision in MODERN:
+            self._link.log_from(level)
+        else:
+            await self.request(LOGGING_SET_LEVEL, SetLevelRequestParams(level=level))
+
+    async def list_tools(self, *, timeout: TimeoutLike | _Default = _DEFAULT) -> ListToolsResult:
+        """Return all tools, from as many pages as there are.
+
+        Raises:
+            RemoteProtocolError: The pages do not end.
+            McpError, RequestTimeout, ConnectionLost: See `request`.
+        """
+        tools: list[Tool] = []
+        last = await self._drain(TOOLS_LIST, lambda page: tools.extend(page.tools), timeout)
+        return msgspec.structs.replace(last, tools=tools)
+
+    async def list_tools_page(self, cursor: str | None = None) -> ListToolsResult:
+        """Return one page of tools; `nextCursor` is None on the last.
+
+        Raises:
+            McpError, RequestTimeout, ConnectionLost, RemoteProtocolError: See `request`.
+        """
+        return await self.request(TOOLS_LIST, PaginatedRequestParams(cursor=cursor))
+
+    async def call_tool(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        timeout: TimeoutLike | _Default = _DEFAULT,
+        progress: ProgressHandler | None = None,
+        meta: Mapping[str, Any] | None = None,
+        raise_on_error: bool = False,
+    ) -> CallToolResult:
+        """Call a tool.
+
+        Args:
+            name: Which one.
+            arguments: What it takes.
+            timeout: See `request`.
+            progress: See `request`.
+            meta: The request's `_meta`.
+            raise_on_error: Raise a failed result instead of returning it.
+
+        Raises:
+            ToolError: The tool failed, and `raise_on_error` is set.
+            McpError, RequestTimeout, ConnectionLost, RemoteProtocolError, LocalProtocolError:
+                See `request`.
+        """
+        params = CallToolRequestParams(
+            name=name, arguments=None if arguments is None else dict(arguments), meta=dict(meta) if meta else None
+        )
+        result = await self.request(TOOLS_CALL, params, timeout=timeout, progress=progress)
+        if raise_on_error and result.isError:
+            raise ToolError(_text_of(result) or f"tool {name!r} failed without saying why")
+        return result
+
+    async def list_prompts(self, *, timeout: TimeoutLike | _Default = _DEFAULT) -> ListPromptsResult:
+        """Return all prompts, from as many pages as there are.
+
+        Raises:
+            RemoteProtocolError: The pages do not end.
+            McpError, RequestTimeout, ConnectionLost: See `request`.
+        """
+        prompts: list[Prompt] = []
+        last = await self._drain(PROMPTS_LIST, lambda page: prompts.extend(page.prompts), timeout)
+        return msgspec.structs.replace(last, prompts=prompts)
+
+    async def list_prompts_page(self, cursor: str | None = None) -> ListPromptsResult:
+        """Return one page of prompts; `nextCursor` is None on the last.
+
+        Raises:
+            McpError, RequestTimeout, ConnectionLost, RemoteProtocolError: See `request`.
+        """
+        return await self.request(PROMPTS_LIST, PaginatedRequestParams(cursor=cursor))
+
+    async def get_prompt(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        timeout: TimeoutLike | _Default = _DEFAULT,
+        progress: ProgressHandler | None = None,
+        meta: Mapping[str, Any] | None = None,
+    ) -> GetPromptResult:
+        """Render a prompt.
+
+        Args:
+            name: Which one.
+            arguments: Strings by name; a value that is none goes as its JSON text (PROMPT-03).
+            timeout: See `request`.
+            progress: See `request`.
+            meta: The request's `_meta`.
+
+        Raises:
+            McpError, RequestTimeout, ConnectionLost, RemoteProtocolError: See `request`.
+        """
+        given = None if arguments is None else {key: _string(value) for key, value in arguments.items()}
+        params = GetPromptRequestParams(name=name, arguments=given, meta=dict(meta) if meta else None)
+        return await self.request(PROMPTS_GET, params, timeout=timeout, progress=progress)
+
+    async def _drain(
+        self,
+        method: Method[PaginatedRequestParams, PageT],
+        take: Callable[[PageT], None],
+        timeout: TimeoutLike | _Default,
+    ) -> PageT:
+        cursor: str | None = None
+        seen: set[str] = set()
+        for _ in range(MAX_PAGES):
+            page = await self.request(method, PaginatedRequestParams(cursor=cursor), timeout=timeout)
+            take(page)
+            cursor = page.nextCursor
+            if cursor is None:  # an empty string is a cursor (PAGE-04)
+                return page
+            if cursor in seen:
+                raise RemoteProtocolError(f"{method.name!r} does not end: the server repeats a cursor")
+            seen.add(cursor)
+        raise RemoteProtocolError(f"{method.name!r} does not end: more than {MAX_PAGES} pages, which is the limit")
+
+
+def _timeout(timeout: TimeoutLike) -> Timeout | None:
+    return timeout if timeout is None or isinstance(timeout, Timeout) else Timeout(timeout)
+
+
+def _heard(delivery: Delivery[ProgressNotificationParams]) -> Callable[[Raw], None]:
+    def hear(params: Raw) -> None:
+        try:
+            delivery.put(PROGRESS.decode_params(params))
+        except (msgspec.DecodeError, RecursionError):
+            return  # a bad notice is none, and never answered
+
+    return hear
+
+
+def _text_of(result: CallToolResult) -> str:
+    return "\n".join(block.text for block in result.content if isinstance(block, TextContent))
+
+
+def _string(value: Any) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()

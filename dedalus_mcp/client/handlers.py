@@ -1,0 +1,173 @@
+"""What a client does for its servers: answers their questions, hears their notices.
+
+A server's question is answered in a task of its own; a plain `def` handler in a worker thread,
+since it talks to a person.  While a person is asked, no call of ours runs out of time.
+
+Layer: L4.
+"""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from functools import partial
+from typing import Any, TypeAlias, get_type_hints
+
+import msgspec
+from anyio import to_thread
+
+from dedalus_mcp.client.delivery import Delivery
+from dedalus_mcp.client.form import Form
+from dedalus_mcp.errors import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, ErrorData, McpError
+from dedalus_mcp.jsonrpc.inbound import Inbound
+from dedalus_mcp.jsonrpc.messages import Notice
+from dedalus_mcp.jsonrpc.peer import Peer
+from dedalus_mcp.jsonrpc.tasks import Tasks
+from dedalus_mcp.schema import forms
+from dedalus_mcp.types import (
+    Capability,
+    ClientCapabilities,
+    ElicitationCapability,
+    ElicitRequestParams,
+    ElicitRequestURLParams,
+    ElicitResult,
+    LoggingMessageNotificationParams,
+    Result,
+)
+from dedalus_mcp.types.methods import ELICITATION_CREATE, MESSAGE, PING
+
+__all__ = ("ElicitationAnswer", "ElicitationHandler", "Handlers", "LoggingHandler", "UrlElicitationHandler")
+
+logger = logging.getLogger("dedalus_mcp")
+
+ElicitationAnswer: TypeAlias = ElicitResult | Mapping[str, Any] | ErrorData
+"""What a handler returns: the result, or the content of an accepting one, or an error to reply with."""
+
+ElicitationHandler: TypeAlias = (
+    Callable[[ElicitRequestParams], ElicitationAnswer | Awaitable[ElicitationAnswer]]
+    | Callable[[Form], ElicitationAnswer | Awaitable[ElicitationAnswer]]
+)
+"""Answers a form.  A parameter annotated `Form` gets the form, any other the params."""
+
+UrlElicitationHandler: TypeAlias = Callable[
+    [ElicitRequestURLParams], ElicitResult | ErrorData | Awaitable[ElicitResult | ErrorData]
+]
+"""Answers whether the user goes to a page; "accept" is consent, not completion."""
+
+LoggingHandler: TypeAlias = Callable[[LoggingMessageNotificationParams], Awaitable[None] | None]
+"""Hears a log message.  A plain `def` must not block."""
+
+
+class Handlers:
+    """The `Handler` of a client's peer.  Give it its peer before feeding that.
+
+    Args:
+        elicitation: Answers forms.
+        elicitation_url: Answers requests to visit a page.
+        logging: Hears log messages.
+        tasks: Where handlers of notices run.
+    """
+
+    peer: Peer
+
+    def __init__(
+        self,
+        tasks: Tasks,
+        *,
+        elicitation: ElicitationHandler | None = None,
+        elicitation_url: UrlElicitationHandler | None = None,
+        logging: LoggingHandler | None = None,
+    ) -> None:
+        self._elicitation: Callable[[Any], Any] | None = elicitation
+        self._takes_form = elicitation is not None and _takes_form(elicitation)
+        self._elicitation_url: Callable[[Any], Any] | None = elicitation_url
+        self._log = None if logging is None else Delivery(logging, tasks)
+
+    @property
+    def capabilities(self) -> ClientCapabilities:
+        """Exactly what there are handlers for."""
+        if self._elicitation is None and self._elicitation_url is None:
+            return ClientCapabilities()
+        form = None if self._elicitation is None else Capability()
+        url = None if self._elicitation_url is None else Capability()
+        return ClientCapabilities(elicitation=ElicitationCapability(form=form, url=url))
+
+    def answer(self, call: Inbound) -> Any:
+        """Answer a call of the server.
+
+        Raises:
+            McpError: The error to reply with.
+        """
+        if call.method == PING.name:
+            return Result()
+        if call.method == ELICITATION_CREATE.name and (self._elicitation or self._elicitation_url):
+            return self._elicit(_elicit_params(call))
+        raise McpError(METHOD_NOT_FOUND, f"Method not found: {call.method:.80}")
+
+    def hear(self, notice: Notice) -> None:
+        """Take a notice of the server."""
+        if notice.method != MESSAGE.name:
+            logger.debug("nobody listens to %.80r", notice.method)
+            return
+        if self._log is not None:
+            try:
+                self._log.put(MESSAGE.decode_params(notice.params))
+            except (msgspec.DecodeError, RecursionError) as error:
+                logger.warning("dropped a bad %s: %.120s", MESSAGE.name, error)
+
+    def _elicit(self, params: ElicitRequestParams | ElicitRequestURLParams) -> Coroutine[Any, Any, ElicitResult]:
+        if isinstance(params, ElicitRequestURLParams):
+            if self._elicitation_url is None:
+                raise McpError(INVALID_PARAMS, "This client does not take elicitation mode 'url'")
+            return self._asked(self._elicitation_url, params, None)
+        if self._elicitation is None:
+            raise McpError(INVALID_PARAMS, "This client does not take elicitation mode 'form'")
+        shown = Form(params) if self._takes_form else params
+        return self._asked(self._elicitation, shown, params.requestedSchema)
+
+    async def _asked(self, handler: Callable[[Any], Any], question: Any, schema: dict[str, Any] | None) -> ElicitResult:
+        with self.peer.clocks_stopped():
+            if _is_async(handler):
+                answer = await handler(question)
+            else:
+                answer = await to_thread.run_sync(partial(handler, question), abandon_on_cancel=True)
+                if inspect.isawaitable(answer):
+                    answer = await answer
+        return _legal(answer, schema)
+
+
+def _legal(answer: Any, schema: dict[str, Any] | None) -> ElicitResult:
+    """The handler's answer as a result that keeps the protocol's rules (ELIC-16 to ELIC-18)."""
+    if isinstance(answer, ErrorData):
+        raise McpError(answer)
+    if isinstance(answer, Mapping):
+        answer = ElicitResult(action="accept", content=dict(answer))
+    if not isinstance(answer, ElicitResult):
+        logger.error("an elicitation handler returned %s; legal: ElicitResult, mapping, ErrorData", type(answer))
+        raise McpError(INTERNAL_ERROR, "Internal error")
+    if answer.action != "accept" or schema is None:
+        return ElicitResult(action=answer.action, meta=answer.meta)
+    return ElicitResult(action="accept", content=forms.accept(answer.content or {}, schema), meta=answer.meta)
+
+
+def _elicit_params(call: Inbound) -> ElicitRequestParams | ElicitRequestURLParams:
+    try:
+        return ELICITATION_CREATE.decode_params(call.params)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise McpError(INVALID_PARAMS, f"Invalid params: {error}") from None
+
+
+def _is_async(handler: Any) -> bool:
+    return inspect.iscoroutinefunction(handler) or inspect.iscoroutinefunction(getattr(handler, "__call__", None))
+
+
+def _takes_form(handler: Callable[..., Any]) -> bool:
+    """Whether the handler's first parameter is annotated `Form`."""
+    function: Any = handler if inspect.isroutine(handler) else getattr(handler, "__call__", handler)
+    try:
+        parameters = list(inspect.signature(handler).parameters)
+        hints = get_type_hints(function)
+    except (TypeError, ValueError, NameError):
+        return False
+    return bool(parameters) and hints.get(parameters[0]) is Form

@@ -1,0 +1,150 @@
+"""One connection of a client: the conversation, in a task of its own, and what was agreed on it.
+
+The task belongs to no caller, so a client may be opened, used and closed in different tasks.
+
+Layer: L4.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import anyio
+import msgspec
+from msgspec import Raw
+
+from dedalus_mcp.client.handlers import Handlers
+from dedalus_mcp.errors import RemoteProtocolError
+from dedalus_mcp.jsonrpc.clock import Timeout
+from dedalus_mcp.jsonrpc.duplex import Conversation
+from dedalus_mcp.jsonrpc.peer import Progress
+from dedalus_mcp.jsonrpc.tasks import Tasks
+from dedalus_mcp.transport import Duplex
+from dedalus_mcp.types import Implementation, InputRequiredResult, RequestParams, ServerCapabilities
+from dedalus_mcp.types.meta import (
+    CLIENT_CAPABILITIES_KEY,
+    CLIENT_INFO_KEY,
+    LOG_LEVEL_KEY,
+    PROGRESS_TOKEN_KEY,
+    PROTOCOL_VERSION_KEY,
+)
+from dedalus_mcp.types.methods import Method, NotificationMethod
+from dedalus_mcp.types.revisions import LATEST_LEGACY, MODERN, V2025_03_26, shape
+
+__all__ = ("Agreement", "Link")
+
+P = TypeVar("P", bound=RequestParams)
+R = TypeVar("R")
+
+
+class Agreement(msgspec.Struct, frozen=True, kw_only=True):
+    """What client and server agreed on.
+
+    Attributes:
+        revision: The revision they speak.
+        server_info: Who the server says it is.
+        capabilities: What it can do.
+        instructions: How to use it, for the model.
+    """
+
+    revision: str
+    server_info: Implementation | None
+    capabilities: ServerCapabilities
+    instructions: str | None
+
+
+class Link:
+    """A connection to a server.
+
+    Args:
+        duplex: The transport's end.
+        make_handlers: Makes what answers the server.
+        info: Who we are.
+
+    Attributes:
+        revision: The revision that we write and read.
+    """
+
+    def __init__(self, duplex: Duplex, make_handlers: Callable[[Tasks], Handlers], info: Implementation) -> None:
+        self._tasks = Tasks()
+        handlers = make_handlers(self._tasks)
+        self._conversation = Conversation(handlers, duplex, answers_malformed=False)
+        self._peer = handlers.peer = self._conversation.peer
+        self._envelope: dict[str, Any] = {}
+        self._tokens = itertools.count(1)
+        self.info = info
+        self.capabilities = handlers.capabilities
+        self.revision = LATEST_LEGACY
+        self._tasks.start(self._conversation.run, lambda: None, detached=True)
+
+    @property
+    def ended(self) -> str | None:
+        """Why the connection is over; None as long as it is not."""
+        return self._conversation.ended
+
+    def speak(self, revision: str) -> None:
+        """Write and read this revision from now on."""
+        self.revision = revision
+        self._peer.batches = revision == V2025_03_26
+        if revision in MODERN:
+            self._envelope = {
+                PROTOCOL_VERSION_KEY: revision,
+                CLIENT_CAPABILITIES_KEY: self.capabilities_in(revision),
+                CLIENT_INFO_KEY: shape(self.info, revision),
+            }
+
+    def capabilities_in(self, revision: str) -> Any:
+        """What we declare to a server of that revision."""
+        declared = self.capabilities
+        if revision in MODERN:  # its questions come in rounds, which this client does not play yet
+            declared = msgspec.structs.replace(declared, elicitation=None)
+        return shape(declared, revision)
+
+    def log_from(self, level: str) -> None:
+        """Ask for log messages of later requests, from this level on (2026-07-28)."""
+        self._envelope[LOG_LEVEL_KEY] = level
+
+    async def request(
+        self, method: Method[P, R], params: P, *, timeout: Timeout | None = None, progress: Progress | None = None
+    ) -> R:
+        """Make a request and return its result.
+
+        Raises:
+            McpError: The server's error.
+            RemoteProtocolError: The server's result is none of this method.
+            RequestTimeout: No reply came in time.
+            ConnectionLost: No reply can come.
+            LocalProtocolError: The params are not JSON, or too many requests are open.
+        """
+        meta = {**self._envelope, **(params.meta or {})}
+        token = None
+        if progress is not None or (timeout is not None and timeout.reset_on_progress):
+            token = meta.setdefault(PROGRESS_TOKEN_KEY, next(self._tokens))
+        shaped = shape(msgspec.structs.replace(params, meta=meta or None), self.revision)
+        raw = await self._peer.call(
+            method.name, shaped, timeout=timeout, progress=None if token is None else (token, progress)
+        )
+        return self._decoded(method, raw)
+
+    def notify(self, notification: NotificationMethod[Any], params: Any) -> None:
+        """Send a notification."""
+        self._peer.notify(notification.name, shape(params, self.revision))
+
+    async def close(self, reason: str = "the client was closed") -> None:
+        """End the connection; return when all of it is over.  Idempotent, from any task."""
+        self._conversation.stop(reason)
+        with anyio.CancelScope(shield=True):  # bounded: the conversation's own end is
+            await self._tasks.wait()
+
+    def _decoded(self, method: Method[P, R], raw: Raw) -> R:
+        try:
+            if self.revision not in MODERN:
+                return method.decode_result(raw)
+            outcome = method.decode_outcome(raw)
+        except (msgspec.DecodeError, RecursionError) as error:
+            raise RemoteProtocolError(f"the result of {method.name!r} is not legal: {error}") from error
+        if isinstance(outcome, InputRequiredResult):
+            raise RemoteProtocolError(f"the server asks for input to {method.name!r}, which was not offered")
+        return outcome

@@ -1,0 +1,160 @@
+"""Opening a connection: the transport, the probe, and the handshake where it is needed.
+
+    open ──▶ server/discover ──▶ modern, agreed
+                   │ (no modern answer, or silence)
+                   └──▶ initialize ──▶ legacy, agreed
+
+Layer: L4.
+Source: MCP 2026-07-28, basic/versioning; 2025-11-25, basic/lifecycle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import NamedTuple, TypeAlias
+
+import msgspec
+
+from dedalus_mcp.client.era import Handshake, Speak, Verdict, after_discover, after_refusal, is_modern_refusal
+from dedalus_mcp.client.handlers import Handlers
+from dedalus_mcp.client.link import Agreement, Link
+from dedalus_mcp.errors import ConnectionLost, McpError, RemoteProtocolError, RequestTimeout
+from dedalus_mcp.jsonrpc.clock import Timeout
+from dedalus_mcp.jsonrpc.tasks import Tasks
+from dedalus_mcp.transport import Target
+from dedalus_mcp.types import DiscoverResult, Implementation, InitializeRequestParams, NotificationParams, RequestParams
+from dedalus_mcp.types.meta import SERVER_INFO_KEY
+from dedalus_mcp.types.methods import DISCOVER, INITIALIZE, INITIALIZED
+from dedalus_mcp.types.revisions import LATEST, LATEST_LEGACY, LEGACY, MODERN, REVISIONS
+
+__all__ = ("Opening", "open_link")
+
+
+class Opening(NamedTuple):
+    """How to open a connection.
+
+    Attributes:
+        make_handlers: Makes what answers the server.
+        info: Who we are.
+        revision: The one revision to speak; None to find out.
+        timeout: How long the server may take for the handshake; None for no limit.
+        probe_timeout: How long it may keep silent before it counts as legacy.
+    """
+
+    make_handlers: Callable[[Tasks], Handlers]
+    info: Implementation
+    revision: str | None
+    timeout: Timeout | None
+    probe_timeout: Timeout
+
+
+_Agree: TypeAlias = Callable[[Link, Opening], Awaitable[Agreement]]
+
+
+class _EndedByProbe(Exception):
+    """The connection ended while the probe waited for its answer."""
+
+
+async def open_link(target: Target, opening: Opening) -> tuple[Link, Agreement]:
+    """Connect to a server and agree on a revision.
+
+    Raises:
+        ValueError: There is no such revision.
+        OSError: The connection cannot be made.
+        ConnectionLost: It ended meanwhile; the reason says what the server left behind.
+        RequestTimeout: The server did not answer the handshake in time.
+        RemoteProtocolError: There is no revision in common, or the server's answer is not legal.
+        McpError: The server refused the handshake.
+    """
+    if opening.revision is not None and opening.revision not in REVISIONS:
+        raise ValueError(f"no protocol revision {opening.revision!r}; legal are {', '.join(REVISIONS)}")
+    if opening.revision in LEGACY:
+        return await _opened(target, opening, _initialize)
+    try:
+        return await _opened(target, opening, _probe)
+    except _EndedByProbe as ended:
+        if opening.revision is not None:
+            assert ended.__cause__ is not None
+            raise ended.__cause__ from None
+    # Some legacy servers end at the first request they do not know: once more, without it.
+    return await _opened(target, opening, _initialize)
+
+
+async def _opened(target: Target, opening: Opening, agree: _Agree) -> tuple[Link, Agreement]:
+    link = Link(await target.open(), opening.make_handlers, opening.info)
+    try:
+        return link, await agree(link, opening)
+    except BaseException:
+        await link.close("no revision was agreed on")
+        raise
+
+
+async def _probe(link: Link, opening: Opening) -> Agreement:
+    revision = opening.revision or LATEST
+    for _ in range(2):
+        link.speak(revision)
+        verdict, result = await _discover(link, opening)
+        if isinstance(verdict, Speak) and result is not None:
+            link.speak(verdict.revision)
+            return _discovered(verdict.revision, result)
+        if isinstance(verdict, Handshake):
+            if opening.revision is not None:
+                raise RemoteProtocolError(f"the server does not speak {opening.revision}")
+            return await _initialize(link, opening)
+        revision = verdict.revision
+    raise RemoteProtocolError(f"the server refuses {revision}, which it said it speaks")
+
+
+async def _discover(link: Link, opening: Opening) -> tuple[Verdict, DiscoverResult | None]:
+    try:
+        result = await link.request(DISCOVER, RequestParams(), timeout=opening.probe_timeout)
+    except McpError as error:
+        return after_refusal(error), None
+    except ConnectionLost as error:
+        raise _EndedByProbe from error
+    except (RequestTimeout, RemoteProtocolError):  # silence, or an answer that is none
+        return Handshake(), None
+    return after_discover(result), result
+
+
+def _discovered(revision: str, result: DiscoverResult) -> Agreement:
+    info = (result.meta or {}).get(SERVER_INFO_KEY)
+    return Agreement(
+        revision=revision,
+        server_info=_implementation(info),
+        capabilities=result.capabilities,
+        instructions=result.instructions,
+    )
+
+
+async def _initialize(link: Link, opening: Opening) -> Agreement:
+    wanted = opening.revision or LATEST_LEGACY
+    link.speak(wanted)
+    params = InitializeRequestParams(
+        protocolVersion=wanted, capabilities=link.capabilities_in(wanted), clientInfo=opening.info
+    )
+    try:
+        result = await link.request(INITIALIZE, params, timeout=opening.timeout)
+    except McpError as error:
+        if opening.revision is None and is_modern_refusal(error):  # it answered the probe too late
+            return await _probe(link, opening._replace(revision=MODERN[-1]))
+        raise
+    agreed = result.protocolVersion
+    if agreed not in LEGACY or (opening.revision is not None and agreed != opening.revision):
+        raise RemoteProtocolError(f"the server answered {wanted} with {agreed!r:.80}, which is not spoken here")
+    link.speak(agreed)
+    link.notify(INITIALIZED, NotificationParams())
+    return Agreement(
+        revision=agreed,
+        server_info=result.serverInfo,
+        capabilities=result.capabilities,
+        instructions=result.instructions,
+    )
+
+
+def _implementation(info: object) -> Implementation | None:
+    """What a result's `_meta` says of the server; nothing depends on it, so a bad one is none."""
+    try:
+        return None if info is None else msgspec.convert(info, Implementation)
+    except msgspec.ValidationError:
+        return None
