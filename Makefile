@@ -42,7 +42,7 @@ clean:
 
 # Dependency groups need pip 25.1; the pip that Python brings may be older.
 .venv/pip:
-	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed: make PYTHON=..." * (sys.version_info < (3, 11)))'
+	@$(PYTHON) -c 'import sys; assert sys.version_info >= (3, 11), "Python 3.11 or newer is needed: make PYTHON=..."'
 	@echo "Setting up .venv (once)..."
 	@$(PYTHON) -m venv .venv
 	@$(PIP) install --upgrade "pip>=25.1"
