@@ -1,7 +1,7 @@
 # Everything runs in .venv, which is made at first use and left alone until pyproject.toml changes.
 PYTHON ?= python3
 BIN := .venv/bin
-PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
 
 .PHONY: demo test check lint types format cover interop dist clean
 

@@ -48,7 +48,7 @@ def node() -> Path:
 def _venv(directory: Path, requirement: str) -> None:
     run = [sys.executable, "-m", "venv", str(directory)]
     subprocess.run(run, check=True)
-    pip = [str(directory / "bin" / "python"), "-m", "pip", "--quiet", "--disable-pip-version-check"]
+    pip = [str(directory / "bin" / "python"), "-m", "pip", "-qq", "--disable-pip-version-check"]
     subprocess.run([*pip, "install", requirement], check=True)
 
 
