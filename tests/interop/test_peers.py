@@ -9,7 +9,7 @@ from tests.interop.peers import OFFICIAL_SERVER, Inspector, Mcpdo, official_clie
 
 @pytest.mark.parametrize("revision", ["2025-06-18", "2025-11-25", "2026-07-28"])
 def test_the_official_client_and_server_agree(revision: str) -> None:
-    steps = [
+    steps: list[list[object]] = [
         ["call_tool", "add", {"a": 1, "b": 2}],
         ["call_tool", "confirm", {"env": "prod"}],
         ["answer", "accept", {"approve": True}],
