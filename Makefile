@@ -26,8 +26,7 @@ format: .venv/dev
 	@$(BIN)/ruff format
 
 cover: .venv/dev
-	@$(BIN)/coverage run -m pytest
-	@$(BIN)/coverage report --show-missing --skip-covered
+	@$(BIN)/python -m tests.own_coverage
 
 # Other people's clients and servers, for tests/interop; they live outside the repository.
 interop: .venv/dev

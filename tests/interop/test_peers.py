@@ -25,7 +25,7 @@ def test_the_official_client_and_server_agree(revision: str) -> None:
     assert cancelled["content"][0]["text"] == "cancel"
     assert accepted["content"][0]["text"] == "prod: approve=True reason="
     assert [asked["message"] for asked in said["asked"]] == ["Deploy to prod?"] * 2
-    assert unknown["error"]["code"] < 0
+    assert set(unknown) == {"error"}
 
 
 @pytest.mark.parametrize("era", ["legacy", "modern"])
