@@ -138,7 +138,8 @@ class Second(Exception):
 
 @pytest.fixture(params=[("McpError", First), ("MCPError", Second)], ids=["1.x", "2.x"])
 def official(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> type[Exception]:
-    name, error = request.param
+    name: str = request.param[0]
+    error: type[Exception] = request.param[1]
     module = ModuleType("mcp.shared.exceptions")
     setattr(module, name, error)
     monkeypatch.setitem(sys.modules, module.__name__, module)
