@@ -45,7 +45,6 @@ if TYPE_CHECKING:
 
 __all__ = ("Answering",)
 
-
 class Answering:
     """The `Handler` of a server's peer.  Give it its peer before feeding that.
 
