@@ -1,7 +1,7 @@
 # Everything runs in .venv, which is made at first use and left alone until pyproject.toml changes.
 PYTHON ?= python3
 BIN := .venv/bin
-PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
 
 .PHONY: demo test check lint types format cover interop dist clean
 
@@ -26,8 +26,7 @@ format: .venv/dev
 	@$(BIN)/ruff format
 
 cover: .venv/dev
-	@$(BIN)/coverage run -m pytest
-	@$(BIN)/coverage report --show-missing --skip-covered
+	@$(BIN)/python -m tests.own_coverage
 
 # Other people's clients and servers, for tests/interop; they live outside the repository.
 interop: .venv/dev
@@ -42,7 +41,7 @@ clean:
 
 # Dependency groups need pip 25.1; the pip that Python brings may be older.
 .venv/pip:
-	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed: make PYTHON=..." * (sys.version_info < (3, 11)))'
+	@$(PYTHON) -c 'import sys; assert sys.version_info >= (3, 11), "Python 3.11 or newer is needed: make PYTHON=..."'
 	@echo "Setting up .venv (once)..."
 	@$(PYTHON) -m venv .venv
 	@$(PIP) install --upgrade "pip>=25.1"

@@ -242,14 +242,13 @@ _bridges: dict[tuple[type, type], type] = {}
 def _also_official(cls: type[_E]) -> type[_E]:
     """`cls`, or a subclass of it that is also the official package's error, if that is imported."""
     module = sys.modules.get("mcp.shared.exceptions")
-    official: object = getattr(module, "McpError", None) or getattr(module, "MCPError", None)
-    if not isinstance(official, type) or issubclass(cls, official) or issubclass(official, DedalusError):
+    official: Any = getattr(module, "McpError", None) or getattr(module, "MCPError", None)
+    if official is None or issubclass(cls, official) or issubclass(official, DedalusError):
         return cls
     if (cls, official) not in _bridges:
-        bases: tuple[type, ...] = (cls, official)
         members = {"__module__": cls.__module__, "__qualname__": cls.__qualname__, "_bridged": cls}
         try:
-            _bridges[cls, official] = type(cls.__name__, bases, members)
+            _bridges[cls, official] = type(cls.__name__, (cls, official), members)
         except TypeError:  # a class that cannot be subclassed just so; raising it must work all the same
             _bridges[cls, official] = cls
     return _bridges[cls, official]

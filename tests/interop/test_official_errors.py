@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 import sys
+from collections.abc import Iterator
+from functools import cached_property
 from pathlib import Path
 
 import pytest
@@ -14,6 +18,21 @@ OFFICIAL = {MCP1: "McpError", MCP2: "MCPError"}
 VERSION = f"python{sys.version_info[0]}.{sys.version_info[1]}"
 
 
+LOOP = """
+import contextlib as _contextlib, io as _io, json as _json, sys as _sys, traceback as _traceback
+import copy, pickle
+from dedalus_mcp.errors import ErrorData, McpError, NoActiveCall
+for _line in _sys.stdin:
+    _out = _io.StringIO()
+    with _contextlib.redirect_stdout(_out):
+        try:
+            exec(_json.loads(_line))
+        except BaseException:
+            _traceback.print_exc(file=_out)
+    print(_json.dumps(_out.getvalue()), flush=True)
+"""
+
+
 class Beside(Installation):
     """Our editable installation in an environment that has the official package too."""
 
@@ -22,16 +41,30 @@ class Beside(Installation):
         self.official_site = home(requirement) / "lib" / VERSION / "site-packages"
         super().__init__(directory, "--editable", str(ROOT), beside=(self.official_site,))
 
+    @cached_property
+    def _both(self) -> subprocess.Popen[str]:
+        program = f"from mcp.shared.exceptions import {self.error} as Theirs\n{LOOP}"
+        command = [str(self.python), "-I", "-c", program]
+        return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=self.site)
+
     def both(self, *lines: str) -> str:
-        """Run lines after both are imported, the official error as `Theirs`."""
-        theirs = f"from mcp.shared.exceptions import {self.error} as Theirs"
-        ours = "from dedalus_mcp.errors import ErrorData, McpError, NoActiveCall"
-        return self.say("\n".join([theirs, ours, "import copy, pickle", *lines]))
+        """Run lines where both are imported, the official error as `Theirs`; one interpreter for all tests."""
+        assert self._both.stdin is not None
+        assert self._both.stdout is not None
+        self._both.stdin.write(json.dumps("\n".join(lines)) + "\n")
+        self._both.stdin.flush()
+        return str(json.loads(self._both.stdout.readline())).strip()
+
+    def close(self) -> None:
+        with self._both:  # closes its input, and waits
+            pass
 
 
 @pytest.fixture(scope="module", params=OFFICIAL)
-def beside(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Beside:
-    return Beside(tmp_path_factory.mktemp("beside"), request.param)
+def beside(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Beside]:
+    beside = Beside(tmp_path_factory.mktemp("beside"), request.param)
+    yield beside
+    beside.close()
 
 
 def test_the_official_module_wins(beside: Beside) -> None:
@@ -107,7 +140,7 @@ def test_a_copy_is_caught_by_both_too(beside: Beside, again: str) -> None:
 
 def test_what_was_pickled_beside_the_official_package_can_be_read_without_it(beside: Beside, tmp_path: Path) -> None:
     file = tmp_path / "error"
-    beside.both(f"open({str(file)!r}, 'wb').write(pickle.dumps(NoActiveCall(-32601, 'Outside')))")
+    beside.both(f"with open({str(file)!r}, 'wb') as f: pickle.dump(NoActiveCall(-32601, 'Outside'), f)")
 
     said = beside.say(f"import pickle; e = pickle.load(open({str(file)!r}, 'rb')); print(type(e), e.code)")
 
