@@ -60,7 +60,32 @@ _HOME = {
     "types": "dedalus_mcp.types",
 }
 
-__all__ = ("__version__", *_HOME)
+__all__ = (
+    "__version__",
+    "AskFailed",
+    "ConnectionLost",
+    "Context",
+    "DedalusError",
+    "ElicitationConfig",
+    "Form",
+    "Icon",
+    "Limits",
+    "MCPClient",
+    "MCPServer",
+    "McpError",
+    "PromptSpec",
+    "RequestTimeout",
+    "ServerConfig",
+    "StdioServer",
+    "Timeout",
+    "ToolError",
+    "ToolSpec",
+    "extract_spec",
+    "get_context",
+    "prompt",
+    "tool",
+    "types",
+)
 
 
 def __getattr__(name: str) -> Any:

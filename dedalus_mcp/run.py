@@ -159,7 +159,7 @@ class _Served:
             async with server.running():
                 self._ready.set()
                 await _conversation(server, far).run()
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - handed to whoever opens the connection
             self._error = error
         finally:
             with anyio.CancelScope(shield=True):

@@ -109,6 +109,16 @@ class ServerSession:
         self.agreed = Terms(revision, params.clientInfo, params.capabilities, DEFAULT_LOG_LEVEL)
         return self.agreed
 
+    def set_log_level(self, level: LoggingLevel) -> None:
+        """Send the session's later log messages from this level on.
+
+        Raises:
+            McpError: -32600, there is no session.
+        """
+        if self.agreed is None:
+            raise McpError(INVALID_REQUEST, "Invalid request: the session is not initialized")
+        self.agreed.log_level = level
+
     def _terms_before_handshake(self, method: str, meta: dict[str, Any] | None) -> Terms:
         known = REQUESTS.get(method)
         if method in ("initialize", "ping"):

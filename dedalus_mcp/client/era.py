@@ -12,7 +12,9 @@ Source: MCP 2026-07-28, basic/transports/stdio, "Backward compatibility".
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
+
+import msgspec
 
 from dedalus_mcp.errors import (
     HEADER_MISMATCH,
@@ -22,7 +24,7 @@ from dedalus_mcp.errors import (
     McpError,
     RemoteProtocolError,
 )
-from dedalus_mcp.types import DiscoverResult
+from dedalus_mcp.types import DiscoverResult, UnsupportedProtocolVersionData
 from dedalus_mcp.types.revisions import LEGACY, MODERN
 
 __all__ = ("Handshake", "Retry", "Speak", "Verdict", "after_discover", "after_refusal", "is_modern_refusal")
@@ -94,9 +96,10 @@ def _newest(known: tuple[str, ...], offered: Iterable[str]) -> str | None:
 
 
 def _supported(error: McpError) -> list[str]:
-    data: Any = error.data
-    supported = data.get("supported") if isinstance(data, dict) else None
-    return [item for item in supported if isinstance(item, str)] if isinstance(supported, list) else []
+    try:
+        return msgspec.convert(error.data, UnsupportedProtocolVersionData).supported
+    except msgspec.ValidationError:
+        return []
 
 
 def _nothing_in_common(offered: Iterable[str]) -> RemoteProtocolError:

@@ -12,7 +12,7 @@ import inspect
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from functools import partial
-from typing import Any, TypeAlias, get_type_hints
+from typing import Any, TypeAlias, TypeGuard
 
 import msgspec
 from anyio import to_thread
@@ -25,6 +25,7 @@ from dedalus_mcp.jsonrpc.messages import Notice
 from dedalus_mcp.jsonrpc.peer import Peer
 from dedalus_mcp.jsonrpc.tasks import Tasks
 from dedalus_mcp.schema import forms
+from dedalus_mcp.schema.signature import is_async, parameters
 from dedalus_mcp.types import (
     Capability,
     ClientCapabilities,
@@ -128,7 +129,7 @@ class Handlers:
 
     async def _asked(self, handler: Callable[[Any], Any], question: Any, schema: dict[str, Any] | None) -> ElicitResult:
         with self.peer.clocks_stopped():
-            if _is_async(handler):
+            if is_async(handler):
                 answer = await handler(question)
             else:
                 answer = await to_thread.run_sync(partial(handler, question), abandon_on_cancel=True)
@@ -141,10 +142,10 @@ def _legal(answer: Any, schema: dict[str, Any] | None) -> ElicitResult:
     """The handler's answer as a result that keeps the protocol's rules (ELIC-16 to ELIC-18)."""
     if isinstance(answer, ErrorData):
         raise McpError(answer)
-    if isinstance(answer, Mapping):
+    if _is_mapping(answer):
         answer = ElicitResult(action="accept", content=dict(answer))
     if not isinstance(answer, ElicitResult):
-        logger.error("an elicitation handler returned %s; legal: ElicitResult, mapping, ErrorData", type(answer))
+        logger.error("an elicitation handler returned %.80r; legal: ElicitResult, mapping, ErrorData", answer)
         raise McpError(INTERNAL_ERROR, "Internal error")
     if answer.action != "accept" or schema is None:
         return ElicitResult(action=answer.action, meta=answer.meta)
@@ -158,16 +159,14 @@ def _elicit_params(call: Inbound) -> ElicitRequestParams | ElicitRequestURLParam
         raise McpError(INVALID_PARAMS, f"Invalid params: {error}") from None
 
 
-def _is_async(handler: Any) -> bool:
-    return inspect.iscoroutinefunction(handler) or inspect.iscoroutinefunction(getattr(handler, "__call__", None))
+def _is_mapping(value: Any) -> TypeGuard[Mapping[str, Any]]:
+    return isinstance(value, Mapping)
 
 
 def _takes_form(handler: Callable[..., Any]) -> bool:
     """Whether the handler's first parameter is annotated `Form`."""
-    function: Any = handler if inspect.isroutine(handler) else getattr(handler, "__call__", handler)
     try:
-        parameters = list(inspect.signature(handler).parameters)
-        hints = get_type_hints(function)
-    except (TypeError, ValueError, NameError):
+        first = next(iter(parameters(handler)), None)
+    except TypeError:  # annotations that cannot be resolved: then it is not annotated `Form`
         return False
-    return bool(parameters) and hints.get(parameters[0]) is Form
+    return first is not None and first.annotation is Form

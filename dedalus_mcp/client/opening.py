@@ -54,6 +54,10 @@ _Agree: TypeAlias = Callable[[Link, Opening], Awaitable[Agreement]]
 class _EndedByProbe(Exception):
     """The connection ended while the probe waited for its answer."""
 
+    def __init__(self, lost: ConnectionLost) -> None:
+        super().__init__(lost)
+        self.lost = lost
+
 
 async def open_link(target: Target, opening: Opening) -> tuple[Link, Agreement]:
     """Connect to a server and agree on a revision.
@@ -74,8 +78,7 @@ async def open_link(target: Target, opening: Opening) -> tuple[Link, Agreement]:
         return await _opened(target, opening, _probe)
     except _EndedByProbe as ended:
         if opening.revision is not None:
-            assert ended.__cause__ is not None
-            raise ended.__cause__ from None
+            raise ended.lost from None
     # Some legacy servers end at the first request they do not know: once more, without it.
     return await _opened(target, opening, _initialize)
 
@@ -111,7 +114,7 @@ async def _discover(link: Link, opening: Opening) -> tuple[Verdict, DiscoverResu
     except McpError as error:
         return after_refusal(error), None
     except ConnectionLost as error:
-        raise _EndedByProbe from error
+        raise _EndedByProbe(error) from error
     except (RequestTimeout, RemoteProtocolError):  # silence, or an answer that is none
         return Handshake(), None
     return after_discover(result), result

@@ -18,7 +18,7 @@ import logging
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from types import CoroutineType
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeGuard
 
 import anyio
 import msgspec
@@ -214,10 +214,10 @@ class Peer:
             return
         try:
             answer = self._handler.answer(call)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - the boundary: it becomes the reply, and one log entry
             self._reply(call, self._failed(call, error))
             return
-        if isinstance(answer, CoroutineType):
+        if _is_coroutine(answer):
             self._tasks.start(lambda: self._answer(call, answer), lambda: self._ended(call, answer))
         else:
             self._reply(call, self._succeeded(call, answer))
@@ -253,7 +253,7 @@ class Peer:
             return self._succeeded(call, await answer)
         except (KeyboardInterrupt, GeneratorExit, anyio.get_cancelled_exc_class()):
             raise
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001 - the boundary: nothing may leave a handler's task
             return self._failed(call, error)
 
     def _finish(self, call: Inbound) -> None:
@@ -271,8 +271,7 @@ class Peer:
             return self._failed(call, error)
 
     def _failed(self, call: Inbound, error: BaseException) -> bytes:
-        cancelled = (anyio.get_cancelled_exc_class(),) if isinstance(error, BaseExceptionGroup) else ()
-        mcp_error = only_mcp_error(error, *cancelled)
+        mcp_error = only_mcp_error(error, anyio.get_cancelled_exc_class())
         if mcp_error is not None:
             return self._failure(call, mcp_error)
         if call.cancelled is None:
@@ -387,6 +386,10 @@ class Peer:
     async def idle(self) -> None:
         """Return when no handler runs."""
         await self._tasks.wait()
+
+
+def _is_coroutine(answer: Any) -> TypeGuard[CoroutineType[Any, Any, Any]]:
+    return type(answer) is CoroutineType
 
 
 def _raw(params: Any) -> Raw:

@@ -41,6 +41,14 @@ def label(fn: Callable[..., Any]) -> str:
     return str(getattr(_plain(fn), "__qualname__", fn))
 
 
+def is_async(fn: Any) -> bool:
+    """Whether calling `fn` gives a coroutine, as far as can be told without calling it."""
+    while isinstance(fn, functools.partial):
+        fn = fn.func
+    call: Any = type(fn).__call__
+    return inspect.iscoroutinefunction(fn) or inspect.iscoroutinefunction(call)
+
+
 def docstring(fn: Callable[..., Any]) -> str | None:
     """Return the docstring of the function behind `fn`, or of the class of a callable object."""
     plain = _plain(fn)

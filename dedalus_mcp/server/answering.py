@@ -7,38 +7,22 @@ Layer: L4.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import UNSET, Raw
 
-from dedalus_mcp.errors import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, McpError
+from dedalus_mcp.errors import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, McpError
 from dedalus_mcp.jsonrpc.inbound import Inbound
 from dedalus_mcp.jsonrpc.messages import Notice
 from dedalus_mcp.jsonrpc.peer import Peer
 from dedalus_mcp.server.context import Context, current
-from dedalus_mcp.server.pages import page
-from dedalus_mcp.server.prompts import strings_only
-from dedalus_mcp.server.rendering import UnrenderableError
+from dedalus_mcp.server.routes import AT_ONCE, HANDLED, Handled
 from dedalus_mcp.server.tools import ToolCall
 from dedalus_mcp.session import ServerSession, Terms
-from dedalus_mcp.types import (
-    CallToolResult,
-    DiscoverResult,
-    GetPromptRequestParams,
-    GetPromptResult,
-    InitializeRequestParams,
-    InitializeResult,
-    ListPromptsResult,
-    ListToolsResult,
-    PaginatedRequestParams,
-    RequestParams,
-    Result,
-    SetLevelRequestParams,
-)
+from dedalus_mcp.types import RequestParams
 from dedalus_mcp.types.methods import REQUESTS
-from dedalus_mcp.types.revisions import MODERN, V2025_03_26, complete, shape
+from dedalus_mcp.types.revisions import V2025_03_26, complete, shape
 
 if TYPE_CHECKING:
     from dedalus_mcp.server.server import MCPServer
@@ -68,126 +52,62 @@ class Answering:
         params, terms = self._open(call)
         if not self._server.offers(call.method):
             raise McpError(METHOD_NOT_FOUND, f"Method not found: {call.method:.80}")
-        if (handler := _HANDLED.get(call.method)) is not None:
+        if (handled := HANDLED.get(call.method)) is not None:
             context = Context(self._server, self.peer, call, terms, params.meta)
-            return self._handle(handler(self, params), context)
-        if (route := _ROUTES.get(call.method)) is None:
+            return self._handle(handled, params, context)
+        if (at_once := AT_ONCE.get(call.method)) is None:
             raise McpError(METHOD_NOT_FOUND, f"Method not found: {call.method:.80}")
-        if call.method == "initialize":
-            terms = self._agree(call, params)
-        return self._shaped(route(self, params), terms)
-
-    async def _handle(self, result: Coroutine[Any, Any, Any], context: Context) -> Any:
-        current.set(context)
-        return self._shaped(await result, context.terms)
-
-    def _shaped(self, result: Any, terms: Terms) -> Any:
-        return complete(shape(result, terms.revision), terms.revision, self._server.info)
+        if call.method != "initialize":
+            return self._shaped(at_once(self._server, self._session, params), terms)
+        if call.batch is not None:
+            raise McpError(INVALID_REQUEST, "Invalid request: `initialize` stands alone, never in a batch")
+        result = at_once(self._server, self._session, params)
+        self.peer.batches = result.protocolVersion == V2025_03_26
+        return shape(result, result.protocolVersion)
 
     def hear(self, notice: Notice) -> None:
         """Take a notice; none of them needs anything done yet."""
 
+    async def _handle(self, handled: Handled, params: Any, context: Context) -> Any:
+        current.set(context)
+        return self._shaped(await handled(self._server, params), context.terms)
+
+    def _shaped(self, result: Any, terms: Terms) -> Any:
+        return complete(shape(result, terms.revision), terms.revision, self._server.info)
+
     def _open(self, call: Inbound) -> tuple[Any, Terms]:
         """Decode the params once, and find the terms; what is wrong first is said first."""
-        if call.params is not UNSET and not bytes(memoryview(call.params)[:1]) == b"{":
+        if call.params is not UNSET and bytes(memoryview(call.params)[:1]) != b"{":
             raise McpError(INVALID_PARAMS, "Invalid params: `params` is an object")
+        raw = _NOTHING if call.params is UNSET else call.params
         try:
-            params: Any = _decode(call.method, call.params)
+            params: Any = _decode(call.method, raw)
         except (msgspec.DecodeError, RecursionError) as error:
-            self._session.terms(call.method, _meta(call.params))  # raises, if that is wrong already
+            self._session.terms(call.method, _meta(raw))  # raises, if that is wrong already
             why = "nested too deeply" if isinstance(error, RecursionError) else str(error)
             raise McpError(INVALID_PARAMS, f"Invalid params: {why}") from None
         return params, self._session.terms(call.method, params.meta)
 
-    # The routes.
-
-    def _agree(self, call: Inbound, params: InitializeRequestParams) -> Terms:
-        if call.batch is not None:
-            raise McpError(INVALID_REQUEST, "Invalid request: `initialize` stands alone, never in a batch")
-        terms = self._session.initialize(params)
-        self.peer.batches = terms.revision == V2025_03_26
-        return terms
-
-    def initialize(self, params: InitializeRequestParams) -> InitializeResult:
-        assert self._session.agreed is not None, "agreed on just before"
-        return InitializeResult(
-            protocolVersion=self._session.agreed.revision,
-            capabilities=self._server.capabilities,
-            serverInfo=self._server.info,
-            instructions=self._server.instructions,
-        )
-
-    def discover(self, params: RequestParams) -> DiscoverResult:
-        return DiscoverResult(
-            supportedVersions=list(MODERN),
-            capabilities=self._server.capabilities,
-            instructions=self._server.instructions,
-        )
-
-    def ping(self, params: RequestParams) -> Result:
-        return Result()
-
-    def set_level(self, params: SetLevelRequestParams) -> Result:
-        assert self._session.agreed is not None, "the session's terms let no call through before"
-        self._session.agreed.log_level = params.level
-        return Result()
-
-    def list_tools(self, params: PaginatedRequestParams) -> ListToolsResult:
-        tools, cursor = page(self._server.tools.definitions, params.cursor, self._server.config.pagination_limit)
-        return ListToolsResult(tools=tools, nextCursor=cursor)
-
-    async def call_tool(self, params: ToolCall) -> CallToolResult:
-        return await self._server.tools.call(params.name, params.arguments)
-
-    def list_prompts(self, params: PaginatedRequestParams) -> ListPromptsResult:
-        prompts, cursor = page(self._server.prompts.definitions, params.cursor, self._server.config.pagination_limit)
-        return ListPromptsResult(prompts=prompts, nextCursor=cursor)
-
-    async def get_prompt(self, params: GetPromptRequestParams) -> GetPromptResult:
-        strings_only(params.arguments)
-        try:
-            return await self._server.prompts.get(params.name, params.arguments)
-        except UnrenderableError as error:
-            raise McpError(INTERNAL_ERROR, f"Prompt {params.name!r:.160}: {error}") from error
-
-
-# Answered at once, in the order of the calls.
-_ROUTES: dict[str, Callable[[Answering, Any], Any]] = {
-    "initialize": Answering.initialize,
-    "server/discover": Answering.discover,
-    "ping": Answering.ping,
-    "logging/setLevel": Answering.set_level,
-    "tools/list": Answering.list_tools,
-    "prompts/list": Answering.list_prompts,
-}
-
-# Answered by the author's code, in a task of their own, with a context.
-_HANDLED: dict[str, Callable[[Answering, Any], Coroutine[Any, Any, Any]]] = {
-    "tools/call": Answering.call_tool,
-    "prompts/get": Answering.get_prompt,
-}
-
 
 class _MetaOnly(msgspec.Struct):
-    meta: Any = msgspec.field(default=None, name="_meta")
+    meta: dict[str, Any] | None = msgspec.field(default=None, name="_meta")
 
 
+_NOTHING = Raw(b"{}")
 _decode_meta = msgspec.json.Decoder(_MetaOnly).decode
 _decode_tool_call = msgspec.json.Decoder(ToolCall).decode
 
 
-def _decode(method: str, params: Raw | msgspec.UnsetType) -> Any:
+def _decode(method: str, raw: Raw) -> Any:
     """The params by the method; of a method that nobody knows, the `_meta` alone."""
-    raw = Raw(b"{}") if params is UNSET else params
     if method == "tools/call":
         return _decode_tool_call(raw)
     known = REQUESTS.get(method)
     return RequestParams(meta=_meta(raw)) if known is None else known.decode_params(raw)
 
 
-def _meta(params: Any) -> dict[str, Any] | None:
+def _meta(raw: Raw) -> dict[str, Any] | None:
     try:
-        meta = _decode_meta(b"{}" if params is UNSET else params).meta
+        return _decode_meta(raw).meta
     except (msgspec.DecodeError, RecursionError):
         return None
-    return meta if isinstance(meta, dict) else None

@@ -98,7 +98,7 @@ def prompt(
     Raises:
         TypeError: A value is of the wrong kind.
     """
-    if not isinstance(name, str):
+    if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance] - `@prompt` without parentheses
         raise TypeError(f"a prompt needs a name: @prompt('name'), not @prompt on {name!r}")
     spec = PromptSpec(
         name=name,
@@ -122,9 +122,7 @@ def _attaching(spec: ToolSpec | PromptSpec) -> Callable[[F], F]:
 def _annotations(annotations: ToolAnnotations | Mapping[str, Any] | None) -> ToolAnnotations | None:
     if annotations is None or isinstance(annotations, ToolAnnotations):
         return annotations
-    if not isinstance(annotations, Mapping):
-        raise TypeError("annotations must be ToolAnnotations or mapping")
     try:
-        return msgspec.convert(dict(annotations), ToolAnnotations)
+        return msgspec.convert(annotations, ToolAnnotations)
     except msgspec.ValidationError as error:
         raise TypeError(f"annotations: {error}") from None

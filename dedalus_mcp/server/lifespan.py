@@ -79,7 +79,7 @@ class _Run:
                 self._lifespan.value = value
                 self.entered.set()
                 await self.leave.wait()
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - handed to those who wait to use it
             self.error = error
         finally:
             self._lifespan.value = None

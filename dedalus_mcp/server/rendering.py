@@ -13,17 +13,28 @@ Layer: L4.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, get_args
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeGuard, get_args
 
 import msgspec
 
-from dedalus_mcp.types import ContentBlock, GetPromptResult, PromptMessage, Role, TextContent, UnknownContent
-from dedalus_mcp.types.content import Block, ResourceLink
+from dedalus_mcp.types import (
+    AudioContent,
+    ContentBlock,
+    EmbeddedResource,
+    GetPromptResult,
+    ImageContent,
+    PromptMessage,
+    ResourceLink,
+    Role,
+    TextContent,
+    UnknownContent,
+)
 from dedalus_mcp.types.lenient import block_of
 
-__all__ = ("UnrenderableError", "as_block", "render")
+__all__ = ("UnrenderableError", "as_block", "is_list", "is_mapping", "render")
 
+_BLOCKS = (TextContent, ImageContent, AudioContent, ResourceLink, EmbeddedResource)
 _ROLES: tuple[str, ...] = get_args(Role)
 _MESSAGE = "Prompt message must be PromptMessage, mapping, or (role, content) tuple."
 
@@ -46,7 +57,7 @@ def render(returned: Any, description: str | None) -> GetPromptResult:
         if returned.description is None and description is not None:
             return msgspec.structs.replace(returned, description=description)
         return returned
-    if isinstance(returned, Mapping):
+    if is_mapping(returned):
         if "messages" not in returned:
             raise UnrenderableError("Prompt mapping must include 'messages'")
         given = returned.get("description", description)
@@ -60,13 +71,22 @@ def as_block(content: Any) -> ContentBlock | None:
     Raises:
         msgspec.ValidationError: It describes a block, but a member is missing or wrong.
     """
-    if isinstance(content, (Block, ResourceLink, UnknownContent)):
-        block: Any = content
-        return block
-    if isinstance(content, Mapping) and isinstance(content.get("type"), str):
-        found = block_of(content)
-        return None if isinstance(found, UnknownContent) else found
+    if isinstance(content, (*_BLOCKS, UnknownContent)):
+        return content
+    if is_mapping(content) and isinstance(content.get("type"), str):
+        found: Any = block_of(content)
+        return found if isinstance(found, _BLOCKS) else None
     return None
+
+
+def is_mapping(value: Any) -> TypeGuard[Mapping[str, Any]]:
+    """Whether `value` is a mapping."""
+    return isinstance(value, Mapping)
+
+
+def is_list(value: Any) -> TypeGuard[Sequence[Any]]:
+    """Whether `value` is a list or a tuple."""
+    return isinstance(value, (list, tuple))
 
 
 def _messages(returned: Any) -> list[PromptMessage]:
@@ -74,22 +94,24 @@ def _messages(returned: Any) -> list[PromptMessage]:
         return []
     if isinstance(returned, str):
         raise UnrenderableError("Prompt renderer returned raw string; supply role + content.")
-    if not isinstance(returned, Iterable):
+    try:
+        items = list(returned)
+    except TypeError:
         raise UnrenderableError(
             f"Prompt renderer returned {type(returned).__name__}; return messages, a mapping with 'messages', "
             "GetPromptResult or None."
-        )
-    return [_message(item) for item in returned]
+        ) from None
+    return [_message(item) for item in items]
 
 
 def _message(item: Any) -> PromptMessage:
     if isinstance(item, PromptMessage):
         return item
-    if isinstance(item, Mapping):
+    if is_mapping(item):
         if "role" not in item or "content" not in item:
             raise UnrenderableError("Prompt message mapping requires 'role' and 'content'.")
         return _said(item["role"], item["content"])
-    if isinstance(item, (tuple, list)) and len(item) == 2:
+    if is_list(item) and len(item) == 2:
         return _said(item[0], item[1])
     raise UnrenderableError(f"{_MESSAGE} Got {type(item).__name__}.")
 

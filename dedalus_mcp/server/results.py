@@ -14,14 +14,13 @@ Layer: L4.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
 from dedalus_mcp.schema.plain import plain
 from dedalus_mcp.schema.returns import BOX, Returns
-from dedalus_mcp.server.rendering import as_block
+from dedalus_mcp.server.rendering import as_block, is_list, is_mapping
 from dedalus_mcp.types import CallToolResult, ContentBlock, TextContent
 from dedalus_mcp.types.lenient import lenient
 
@@ -52,7 +51,7 @@ def result_of(value: Any, returns: Returns) -> CallToolResult:
         return CallToolResult(
             content=_content(value, structured[BOX] if returns.boxed else structured), structuredContent=structured
         )
-    if isinstance(value, Mapping) and "content" in value and _MEMBERS.issuperset(value):
+    if is_mapping(value) and "content" in value and _MEMBERS.issuperset(value):
         try:
             return lenient(CallToolResult, value)
         except msgspec.ValidationError:
@@ -69,13 +68,13 @@ def _unpromised(value: Any) -> CallToolResult:
     if isinstance(value, bytes):
         return CallToolResult(content=[TextContent(text=shown)])
     return CallToolResult(
-        content=_content(value, shown), structuredContent=shown if isinstance(shown, dict) else {BOX: shown}
+        content=_content(value, shown), structuredContent=shown if is_mapping(shown) else {BOX: shown}
     )
 
 
 def _blocks(value: Any) -> list[ContentBlock] | None:
     """The blocks that `value` is or consists of; None if any part of it is none."""
-    found = [_block(item) for item in (value if isinstance(value, (list, tuple)) else [value])]
+    found = [_block(item) for item in (value if is_list(value) else [value])]
     blocks = [block for block in found if block is not None]
     return blocks if blocks and len(blocks) == len(found) else None
 
@@ -83,9 +82,9 @@ def _blocks(value: Any) -> list[ContentBlock] | None:
 def _content(value: Any, shown: Any) -> list[ContentBlock]:
     if value is None:
         return []
-    if not isinstance(shown, list):
+    if not is_list(shown):
         return [TextContent(text=_text(shown))]
-    given = value if isinstance(value, (list, tuple)) and len(value) == len(shown) else shown
+    given = value if is_list(value) and len(value) == len(shown) else shown
     return [_block(item) or TextContent(text=_text(text)) for item, text in zip(given, shown, strict=True)]
 
 

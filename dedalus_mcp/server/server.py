@@ -67,7 +67,7 @@ class MCPServer:
         threads: Where plain `def` tools run.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - who a server is, by keyword
         self,
         name: str,
         *,

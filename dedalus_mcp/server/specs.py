@@ -79,7 +79,7 @@ def attach(function: Any, spec: Spec) -> None:
 
 def extract_spec(function: Any) -> Spec | None:
     """Return the first spec on a function, tools before prompts; None if it has none."""
-    specs = getattr(function, _SPECS, None) or {}
+    specs: dict[type, Spec] = getattr(function, _SPECS, None) or {}
     return next((specs[kind] for kind in _ORDER if kind in specs), None)
 
 

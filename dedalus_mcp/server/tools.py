@@ -18,6 +18,7 @@ from dedalus_mcp.errors import INVALID_PARAMS, AskFailed, InvalidArguments, McpE
 from dedalus_mcp.jsonrpc.failures import only_mcp_error
 from dedalus_mcp.schema.arguments import Arguments, summary
 from dedalus_mcp.schema.returns import Returns
+from dedalus_mcp.schema.signature import is_async
 from dedalus_mcp.server.context import Context, active_context
 from dedalus_mcp.server.results import failed, result_of
 from dedalus_mcp.server.specs import ToolSpec
@@ -49,7 +50,7 @@ class _Registered:
         self.fn = fn
         self.arguments = Arguments.of(fn, injected=is_context)
         self.returns = Returns.of(fn, opaque=_opaque)
-        self.inline = spec.inline or _is_async(fn)
+        self.inline = spec.inline or is_async(fn)
         self.definition = Tool(
             name=_name_of(fn, spec),
             title=spec.title,
@@ -119,7 +120,7 @@ class Tools:
         name = tool.definition.name
         try:
             value = await self._invoke(tool, values)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - the boundary: it becomes the result, and one log entry
             return _failure(name, error)
         try:
             return result_of(value, tool.returns)
@@ -156,12 +157,6 @@ def _failure(name: str, error: Exception) -> CallToolResult:
 
 def _is_null(arguments: Raw | dict[str, Any]) -> bool:
     return isinstance(arguments, Raw) and bytes(arguments) == b"null"
-
-
-def _is_async(fn: Any) -> bool:
-    while isinstance(fn, partial):
-        fn = fn.func
-    return inspect.iscoroutinefunction(fn) or inspect.iscoroutinefunction(getattr(fn, "__call__", None))
 
 
 def _opaque(annotation: Any) -> bool:

@@ -109,12 +109,27 @@ def test_literals_tell_true_from_one() -> None:
     [
         (Annotated[int, "How many"], {"type": "integer", "description": "How many"}),
         (Annotated[int, msgspec.Meta(ge=1)], {"type": "integer", "minimum": 1}),
-        (Annotated[int, annotated_types.Ge(1), annotated_types.Lt(5)], {"type": "integer", "minimum": 1, "exclusiveMaximum": 5}),
+        (
+            Annotated[int, annotated_types.Ge(1), annotated_types.Lt(5)],
+            {"type": "integer", "minimum": 1, "exclusiveMaximum": 5},
+        ),
         (Annotated[str, annotated_types.Len(1, 5)], {"type": "string", "minLength": 1, "maxLength": 5}),
-        (Annotated[str, pydantic.Field(pattern="^a", title="T", description="D")], {"type": "string", "pattern": "^a", "title": "T", "description": "D"}),
-        (Annotated[int, pydantic.Field(gt=0, multiple_of=2)], {"type": "integer", "exclusiveMinimum": 0, "multipleOf": 2}),
-        (Annotated[list[int], annotated_types.MinLen(1)], {"type": "array", "items": {"type": "integer"}, "minItems": 1}),
-        (Annotated[datetime.date, annotated_types.Ge(datetime.date(2020, 1, 1)), object()], {"type": "string", "format": "date"}),
+        (
+            Annotated[str, pydantic.Field(pattern="^a", title="T", description="D")],
+            {"type": "string", "pattern": "^a", "title": "T", "description": "D"},
+        ),
+        (
+            Annotated[int, pydantic.Field(gt=0, multiple_of=2)],
+            {"type": "integer", "exclusiveMinimum": 0, "multipleOf": 2},
+        ),
+        (
+            Annotated[list[int], annotated_types.MinLen(1)],
+            {"type": "array", "items": {"type": "integer"}, "minItems": 1},
+        ),
+        (
+            Annotated[datetime.date, annotated_types.Ge(datetime.date(2020, 1, 1)), object()],
+            {"type": "string", "format": "date"},
+        ),
         (list[Annotated[str, "One word"]], {"type": "array", "items": {"type": "string", "description": "One word"}}),
         (Annotated[Cat | Dog, "A pet"], None),
     ],

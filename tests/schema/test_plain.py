@@ -97,7 +97,9 @@ def test_numbers_that_json_does_not_have_are_refused_by_path(value: Any, path: s
         plain(value, "result")
 
 
-@pytest.mark.parametrize("value", [object(), {"a": object()}, {None: 1}, {(1, 2): 1}], ids=["bare", "in", "none", "key"])
+@pytest.mark.parametrize(
+    "value", [object(), {"a": object()}, {None: 1}, {(1, 2): 1}], ids=["bare", "in", "none", "key"]
+)
 def test_values_without_a_json_form_are_refused(value: Any) -> None:
     with pytest.raises(ValueError, match="^result: "):
         plain(value, "result")

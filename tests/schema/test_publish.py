@@ -142,7 +142,11 @@ def test_tagged_unions_have_no_openapi_discriminator() -> None:
 
 
 def test_generic_types_have_no_made_up_title() -> None:
-    assert publish(Box[int]) == {"type": "object", "properties": {"inside": {"type": "integer"}}, "required": ["inside"]}
+    assert publish(Box[int]) == {
+        "type": "object",
+        "properties": {"inside": {"type": "integer"}},
+        "required": ["inside"],
+    }
 
 
 def test_pydantic_models_keep_the_titles_that_were_given() -> None:
@@ -213,7 +217,11 @@ def test_a_type_without_json_form_is_refused() -> None:
 @pytest.mark.parametrize(
     ("annotation", "good", "bad"),
     [
-        (Order, {"first": {"color": "red"}, "rest": [{"color": "blue", "count": 2}]}, {"first": {"color": "x"}, "rest": []}),
+        (
+            Order,
+            {"first": {"color": "red"}, "rest": [{"color": "blue", "count": 2}]},
+            {"first": {"color": "x"}, "rest": []},
+        ),
         (Tree, {"name": "a", "kids": [{"name": "b", "kids": []}]}, {"name": "a", "kids": [{"name": 1, "kids": []}]}),
         (Cat | Dog, {"type": "Dog", "tricks": ["sit"]}, {"type": "Dog", "tricks": [1]}),
         (Partial, {"a": 1}, {"b": "x"}),

@@ -154,9 +154,7 @@ def test_a_builtin_with_annotations_resolves_without_globals() -> None:
     assert [one.annotation for one in parameters(Odd())] == [int]
 
 
-@pytest.mark.parametrize(
-    "fn", [lambda *args: args, lambda **kwargs: kwargs], ids=["args", "kwargs"]
-)
+@pytest.mark.parametrize("fn", [lambda *args: args, lambda **kwargs: kwargs], ids=["args", "kwargs"])
 def test_arguments_without_a_name_are_refused(fn: Callable[..., Any]) -> None:
     with pytest.raises(TypeError, match=r"parameter '\*.* has no schema; name each argument instead"):
         parameters(fn)
