@@ -38,7 +38,9 @@ class Icon(Wire, frozen=True, kw_only=True):
             return icon
         members = members_of(icon, cls)
         if "url" in members:
-            members.setdefault("src", members.pop("url"))
-        if members.pop("type", "url") != "url":
-            raise TypeError(f"an icon's type is 'url', not {icon['type']!r}")
+            if "src" in members:
+                raise TypeError("an icon has one URI, not both `src` and `url`")
+            members["src"] = members.pop("url")
+        if (type_ := members.pop("type", "url")) != "url":
+            raise TypeError(f"an icon's type is 'url', not {type_!r}")
         return from_members(members, cls)

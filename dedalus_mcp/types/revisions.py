@@ -18,7 +18,6 @@ from operator import is_
 from typing import Any, Final, TypeAlias, TypeVar, cast, get_args
 
 import msgspec
-from msgspec import UNSET
 from msgspec.structs import replace
 
 from dedalus_mcp.types import rewrites
@@ -43,7 +42,7 @@ from dedalus_mcp.types.content import (
     ToolResultContent,
     ToolUseContent,
 )
-from dedalus_mcp.types.elicitation import ElicitRequestParams, ElicitRequestURLParams
+from dedalus_mcp.types.elicitation import ElicitRequestParams, ElicitRequestURLParams, ElicitResult
 from dedalus_mcp.types.lifecycle import Implementation
 from dedalus_mcp.types.messages import InputResponseRequestParams, NotificationParams, RequestParams, Result
 from dedalus_mcp.types.meta import (
@@ -58,7 +57,7 @@ from dedalus_mcp.types.meta import (
 from dedalus_mcp.types.notices import ProgressNotificationParams
 from dedalus_mcp.types.prompts import Prompt, PromptArgument
 from dedalus_mcp.types.resources import ResourceTemplate
-from dedalus_mcp.types.roots import Root
+from dedalus_mcp.types.roots import ListRootsResult, Root
 from dedalus_mcp.types.rounds import InputRequiredResult
 from dedalus_mcp.types.sampling import CreateMessageRequestParams, CreateMessageResult, SamplingMessage
 from dedalus_mcp.types.tools import CallToolRequestParams, CallToolResult, Tool
@@ -158,6 +157,8 @@ MEMBERS: Final[dict[type[Any], Mapping[str, Span]]] = {
     },
     ElicitRequestParams: {"task": _ONLY_2025_11, "meta": _LEGACY},
     ElicitRequestURLParams: {"task": _ONLY_2025_11, "meta": _LEGACY, "elicitationId": _LEGACY},
+    ElicitResult: {"meta": _LEGACY},
+    ListRootsResult: {"meta": _LEGACY},
     ProgressNotificationParams: {"message": _SINCE_2025_03},
     Result: {"resultType": _SINCE_2026_07, "ttlMs": _SINCE_2026_07, "cacheScope": _SINCE_2026_07},
 }
@@ -182,6 +183,7 @@ REWRITES: Final[dict[type[Any], tuple[tuple[Revision, Callable[[Any], Any]], ...
     CallToolResult: ((V2025_06_18, rewrites.structured_as_text), (V2026_07_28, rewrites.structured_as_object)),
     Tool: ((V2026_07_28, rewrites.structured_schema),),
     CreateMessageRequestParams: ((V2025_11_25, rewrites.one_block_each),),
+    SamplingMessage: ((V2025_11_25, rewrites.one_block),),
     CreateMessageResult: ((V2025_11_25, rewrites.one_block),),
 }
 """How a value is reworded, the first that applies, for readers older than the revision named."""
@@ -201,10 +203,10 @@ class _Plan:
 
     __slots__ = ("revision", "rewrite", "steps")
 
-    def __init__(self, revision: Revision, rewrite: Step | None, steps: tuple[tuple[str, Step], ...]) -> None:
+    def __init__(self, revision: Revision, rewrite: Step | None, steps: tuple[tuple[str, Any, Step], ...]) -> None:
         self.revision = revision
         self.rewrite = rewrite
-        self.steps = steps  # for members that are there: neither None nor UNSET
+        self.steps = steps  # (member, how it reads when it is not there, what to do when it is)
 
     def __call__(self, value: Any) -> Any:
         if self.rewrite is not None and (new := self.rewrite(value)) is not value:
@@ -212,9 +214,9 @@ class _Plan:
                 return shape(new, self.revision)
             value = new
         changes: dict[str, Any] = {}
-        for name, step in self.steps:
+        for name, absent, step in self.steps:
             member = getattr(value, name)
-            if member is not None and member is not UNSET and (new := step(member)) is not member:
+            if member is not absent and (new := step(member)) is not member:
                 changes[name] = new
         return replace(value, **changes) if changes else value
 
@@ -231,10 +233,10 @@ def shape(value: T, revision: Revision) -> T:
         revision: One of `REVISIONS`.
     """
     plans = _plans[revision]
-    kind = type(value)
-    if kind not in plans:
-        plans[kind] = _make_plan(kind, revision)
-    plan = plans[kind]
+    try:
+        plan = plans[type(value)]
+    except KeyError:
+        plan = plans[type(value)] = _make_plan(type(value), revision)
     return value if plan is None else plan(value)
 
 
@@ -273,15 +275,15 @@ def _make_plan(kind: type[Any], revision: Revision) -> _Plan | None:
     spans: dict[str, Span] = {}
     for base in reversed(kind.__mro__):
         spans |= MEMBERS.get(base, {})
-    steps: list[tuple[str, Step]] = []
+    steps: list[tuple[str, Any, Step]] = []
     for field in msgspec.structs.fields(kind):
         first, last = spans.get(field.name, _ALWAYS)
         if not first <= revision <= last:
-            steps.append((field.name, partial(_drop, field.default)))
+            steps.append((field.name, field.default, partial(_drop, field.default)))
         elif field.name == "meta" and issubclass(kind, _MESSAGES):
-            steps.append((field.name, partial(_drop_keys, _foreign_keys(revision))))
+            steps.append((field.name, field.default, partial(_drop_keys, _foreign_keys(revision))))
         elif any(_make_plan(part, revision) for part in _parts(field.type)):
-            steps.append((field.name, partial(_shape_parts, revision)))
+            steps.append((field.name, field.default, partial(_shape_parts, revision)))
     return _Plan(revision, rewrite, tuple(steps)) if rewrite or steps else None
 
 
@@ -302,11 +304,11 @@ def _drop_keys(foreign: frozenset[str], meta: dict[str, Any]) -> dict[str, Any] 
 def _shape_parts(revision: Revision, member: Any) -> Any:
     """Shape a member that is a wire type, or a list or mapping of them."""
     if isinstance(member, list):
-        parts: list[Any] = member
+        parts: list[Any] = cast("Any", member)
         shaped = [shape(part, revision) for part in parts]
         return parts if all(map(is_, shaped, parts)) else shaped
     if isinstance(member, dict):
-        named: dict[str, Any] = member
+        named: dict[str, Any] = cast("Any", member)
         remade = {name: shape(part, revision) for name, part in named.items()}
         return named if all(map(is_, remade.values(), named.values())) else remade
     return shape(member, revision)

@@ -9,6 +9,7 @@ Source: the protocol has no rules here; these lose as little as a text block can
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -16,7 +17,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from dedalus_mcp.types.content import AudioContent, ResourceLink, TextContent, ToolResultContent, ToolUseContent
-from dedalus_mcp.types.sampling import CreateMessageRequestParams, CreateMessageResult, SamplingMessage
+from dedalus_mcp.types.sampling import CreateMessageRequestParams, SamplingMessage
 from dedalus_mcp.types.tools import CallToolResult, Tool
 
 __all__ = (
@@ -53,15 +54,11 @@ def structured_as_text(result: CallToolResult) -> CallToolResult:
 
 
 def structured_as_object(value: CallToolResult | ToolResultContent) -> CallToolResult | ToolResultContent:
-    """Return the result with structured content that is no object as ``{"result": ...}``."""
+    """Return the result with structured content that is no mapping as ``{"result": ...}``."""
     content = value.structuredContent
-    if content is UNSET or isinstance(content, dict) or _is_object(content):
+    if content is UNSET or isinstance(content, Mapping):
         return value
     return replace(value, structuredContent={"result": content})
-
-
-def _is_object(content: Any) -> bool:
-    return isinstance(msgspec.to_builtins(content, builtin_types=(bytes,)), dict)
 
 
 def structured_schema(tool: Tool) -> Tool:
@@ -90,24 +87,20 @@ def _moves(schema: dict[str, Any]) -> bool:
 
 def one_block_each(params: CreateMessageRequestParams) -> CreateMessageRequestParams:
     """Return the request with messages of one block each: one of several blocks becomes several."""
+    if not any(isinstance(message.content, list) for message in params.messages):
+        return params
     messages: list[SamplingMessage] = []
     for message in params.messages:
-        if isinstance(message.content, list):
-            messages += [replace(message, content=block) for block in message.content]
-        else:
-            messages.append(message)
-    return (
-        params
-        if len(messages) == len(params.messages) and messages == params.messages
-        else replace(params, messages=messages)
-    )
+        blocks = message.content if isinstance(message.content, list) else [message.content]
+        messages += [replace(message, content=block) for block in blocks]
+    return replace(params, messages=messages)
 
 
-def one_block(result: CreateMessageResult) -> CreateMessageResult:
-    """Return the answer with one block: several texts become one, of others the first is kept."""
-    blocks = result.content
+def one_block(message: SamplingMessage) -> SamplingMessage:
+    """Return the message with one block: several texts become one, of others the first is kept."""
+    blocks = message.content
     if not isinstance(blocks, list):
-        return result
+        return message
     texts = [block.text for block in blocks if isinstance(block, TextContent)]
     one = blocks[0] if blocks and len(texts) != len(blocks) else TextContent(text="\n\n".join(texts))
-    return replace(result, content=blocks[0] if len(blocks) == 1 else one)
+    return replace(message, content=blocks[0] if len(blocks) == 1 else one)

@@ -55,7 +55,7 @@ class TaggedMeta(msgspec.StructMeta):
             name, value = cls.__fixed__
             if name in members and (given := members.pop(name)) != value:
                 raise TypeError(f"{cls.__name__} has {name}={value!r}, not {given!r}")
-            return super().__call__(*args, **members)
+            return msgspec.StructMeta.__call__(cls, *args, **members)
 
 
 class Choice:
