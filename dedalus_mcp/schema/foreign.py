@@ -65,7 +65,10 @@ def describe(kind: Any, mode: Mode) -> dict[str, Any]:
     if _is_a(kind, StandIn):
         return {"$defs": {}, **kind.describe(mode)}
     if hasattr(kind, "model_json_schema"):
-        schema: dict[str, Any] = {"$defs": {}, **kind.model_json_schema(mode=mode)}
+        try:
+            schema: dict[str, Any] = {"$defs": {}, **kind.model_json_schema(mode=mode)}
+        except RuntimeError as error:  # pydantic's own for a field without JSON form
+            raise TypeError(f"{kind.__name__} has no JSON form: {error}") from error
         if schema.get("title") == kind.__name__:
             del schema["title"]
         return schema

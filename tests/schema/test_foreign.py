@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,10 @@ class Model(pydantic.BaseModel):
     @property
     def twice(self) -> int:
         return 2 * self.n
+
+
+class Hooked(pydantic.BaseModel):
+    hook: Callable[[], None]
 
 
 class Seven(StandIn):
@@ -56,5 +61,7 @@ def test_what_is_unknown_is_refused(kind: Any, value: Any) -> None:
 def test_what_has_no_json_form_is_refused_by_name() -> None:
     with pytest.raises(TypeError, match="complex has no JSON form"):
         describe(complex, "validation")
+    with pytest.raises(TypeError, match="Hooked has no JSON form"):
+        describe(Hooked, "validation")
     with pytest.raises(TypeError, match="a complex has no JSON form"):
         encode(1j)
