@@ -8,6 +8,7 @@ Layer: L1; imports `foreign` and `publish` only.
 
 from __future__ import annotations
 
+import datetime
 import enum
 import functools
 from collections.abc import Sequence
@@ -22,6 +23,10 @@ from dedalus_mcp.schema.publish import publish
 __all__ = ("fit",)
 
 _TEXTS = ("title", "description")
+_FORMATS: dict[Any, dict[str, str]] = {  # msgspec names them only where a time zone is asked for
+    datetime.datetime: {"format": "date-time"},
+    datetime.time: {"format": "time"},
+}
 _BOUNDS = ("gt", "ge", "lt", "le", "multiple_of", "min_length", "max_length")
 
 
@@ -41,6 +46,8 @@ def fit(annotation: Any) -> Any:
         return _values(list(annotation))
     if origin in {Union, UnionType}:
         return _union([fit(argument) for argument in arguments])
+    if annotation is datetime.datetime or annotation is datetime.time:
+        return Annotated[annotation, msgspec.Meta(extra_json_schema=_FORMATS[annotation])]
     if origin in {None, Literal} or not arguments or isinstance(arguments[0], list):
         return Any if annotation is object else annotation
     fitted = tuple(argument if argument is ... else fit(argument) for argument in arguments)

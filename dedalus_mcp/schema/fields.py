@@ -128,7 +128,8 @@ class Field:
         typed = text.strip()
         if not typed and self.default is not UNSET:
             return self.take(self.default)
-        value = text if self.kind == "text" else self._read(typed)
+        verbatim = self.kind == "text" and self.format is None
+        value = text if verbatim else typed if self.kind == "text" else self._read(typed)
         if value is UNSET or self.faults(value):
             raise ValueError(f"{self.title}: expected {self.legal}")
         return self.take(value)

@@ -117,6 +117,8 @@ def test_literals_tell_true_from_one() -> None:
         (Annotated[datetime.date, annotated_types.Ge(datetime.date(2020, 1, 1)), object()], {"type": "string", "format": "date"}),
         (list[Annotated[str, "One word"]], {"type": "array", "items": {"type": "string", "description": "One word"}}),
         (Annotated[Cat | Dog, "A pet"], None),
+        (list[datetime.datetime], {"type": "array", "items": {"type": "string", "format": "date-time"}}),
+        (datetime.time, {"type": "string", "format": "time"}),
     ],
     ids=repr,
 )
