@@ -9,7 +9,6 @@ Layer: L1; imports `shapes` only.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import PurePath
 from typing import Any, ClassVar, Literal, TypeAlias
 
@@ -34,8 +33,8 @@ class StandIn(metaclass=_AnyValue):
         describe: Returns its JSON Schema, in pydantic's mode "validation" or "serialization".
     """
 
-    read: ClassVar[Callable[[Any], Any]]
-    describe: ClassVar[Callable[[Mode], dict[str, Any]]]
+    read: ClassVar[staticmethod[[Any], Any]]
+    describe: ClassVar[staticmethod[[Mode], dict[str, Any]]]
 
 
 def decode(kind: Any, value: Any) -> Any:

@@ -92,7 +92,8 @@ def test_a_refused_union_is_described_by_its_members() -> None:
 def test_an_enum_of_mixed_values_is_read_by_value() -> None:
     assert [read(Mixed, value) for value in (1, 0.5, "word")] == list(Mixed)
     assert publish(fit(Mixed)) == {"enum": [1, 0.5, "word"]}
-    for wrong in (True, "WORD", [], None):
+    wrongs: list[Any] = [True, "WORD", [], None]
+    for wrong in wrongs:
         with pytest.raises(msgspec.ValidationError, match="not one of the values"):
             read(Mixed, wrong)
 
@@ -109,12 +110,27 @@ def test_literals_tell_true_from_one() -> None:
     [
         (Annotated[int, "How many"], {"type": "integer", "description": "How many"}),
         (Annotated[int, msgspec.Meta(ge=1)], {"type": "integer", "minimum": 1}),
-        (Annotated[int, annotated_types.Ge(1), annotated_types.Lt(5)], {"type": "integer", "minimum": 1, "exclusiveMaximum": 5}),
+        (
+            Annotated[int, annotated_types.Ge(1), annotated_types.Lt(5)],
+            {"type": "integer", "minimum": 1, "exclusiveMaximum": 5},
+        ),
         (Annotated[str, annotated_types.Len(1, 5)], {"type": "string", "minLength": 1, "maxLength": 5}),
-        (Annotated[str, pydantic.Field(pattern="^a", title="T", description="D")], {"type": "string", "pattern": "^a", "title": "T", "description": "D"}),
-        (Annotated[int, pydantic.Field(gt=0, multiple_of=2)], {"type": "integer", "exclusiveMinimum": 0, "multipleOf": 2}),
-        (Annotated[list[int], annotated_types.MinLen(1)], {"type": "array", "items": {"type": "integer"}, "minItems": 1}),
-        (Annotated[datetime.date, annotated_types.Ge(datetime.date(2020, 1, 1)), object()], {"type": "string", "format": "date"}),
+        (
+            Annotated[str, pydantic.Field(pattern="^a", title="T", description="D")],
+            {"type": "string", "pattern": "^a", "title": "T", "description": "D"},
+        ),
+        (
+            Annotated[int, pydantic.Field(gt=0, multiple_of=2)],
+            {"type": "integer", "exclusiveMinimum": 0, "multipleOf": 2},
+        ),
+        (
+            Annotated[list[int], annotated_types.MinLen(1)],
+            {"type": "array", "items": {"type": "integer"}, "minItems": 1},
+        ),
+        (
+            Annotated[datetime.date, annotated_types.Ge(datetime.date(2020, 1, 1)), object()],
+            {"type": "string", "format": "date"},
+        ),
         (list[Annotated[str, "One word"]], {"type": "array", "items": {"type": "string", "description": "One word"}}),
         (Annotated[Cat | Dog, "A pet"], None),
         (list[datetime.datetime], {"type": "array", "items": {"type": "string", "format": "date-time"}}),

@@ -68,9 +68,7 @@ SPHINX = """Move a file.
 def test_google_sections_are_read_and_taken_out() -> None:
     summary, texts = split(GOOGLE, {"source", "target", "rest", "mode"})
 
-    assert summary == (
-        "Move a file.\n\nIt is copied where it cannot be renamed.\n\nExample:\n    move(\"a\", \"b\")"
-    )
+    assert summary == ('Move a file.\n\nIt is copied where it cannot be renamed.\n\nExample:\n    move("a", "b")')
     assert texts == {
         "source": "What to move.",
         "target": "Where to, note: relative to the root. A second paragraph.",

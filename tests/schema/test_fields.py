@@ -120,7 +120,7 @@ def test_what_a_person_typed_becomes_the_value(schema: dict[str, Any], text: str
     ids=repr,
 )
 def test_what_cannot_be_meant_is_refused_with_what_is_legal(schema: dict[str, Any], text: str, legal: str) -> None:
-    with pytest.raises(ValueError, match="^The title: expected ") as caught:
+    with pytest.raises(ValueError, match=r"^The title: expected ") as caught:
         field({**schema, "title": "The title"}).parse(text)
 
     assert str(caught.value).startswith(f"The title: expected {legal}")

@@ -9,7 +9,7 @@ from typing import Any
 import pydantic
 import pytest
 
-from dedalus_mcp.schema.foreign import StandIn, decode, describe, encode
+from dedalus_mcp.schema.foreign import Mode, StandIn, decode, describe, encode
 
 
 class Model(pydantic.BaseModel):
@@ -25,9 +25,17 @@ class Hooked(pydantic.BaseModel):
     hook: Callable[[], None]
 
 
+def seven(value: Any) -> int:
+    return 7
+
+
+def called_seven(mode: Mode) -> dict[str, Any]:
+    return {"const": 7, "title": mode}
+
+
 class Seven(StandIn):
-    read = staticmethod(lambda value: 7)
-    describe = staticmethod(lambda mode: {"const": 7, "title": mode})
+    read = staticmethod(seven)
+    describe = staticmethod(called_seven)
 
 
 def test_models_go_through_their_own_methods() -> None:

@@ -11,7 +11,12 @@ from dedalus_mcp.schema.loosen import loosen
 INTEGER = {"type": "integer"}
 LIST = {"type": "array", "items": INTEGER}
 MODEL = {"type": "object", "properties": {"n": INTEGER}, "additionalProperties": LIST}
-TREE = {"Tree": {"type": "object", "properties": {"n": INTEGER, "kids": {"type": "array", "items": {"$ref": "#/$defs/Tree"}}}}}
+TREE = {
+    "Tree": {
+        "type": "object",
+        "properties": {"n": INTEGER, "kids": {"type": "array", "items": {"$ref": "#/$defs/Tree"}}},
+    }
+}
 
 
 @pytest.mark.parametrize(
@@ -34,7 +39,12 @@ TREE = {"Tree": {"type": "object", "properties": {"n": INTEGER, "kids": {"type":
         ({"kids": [{"n": "1"}]}, {"$ref": "#/$defs/Tree"}, {"kids": [{"n": 1}]}),
         (
             {"t": "b", "n": "1"},
-            {"anyOf": [{"type": "object", "properties": {"t": {"enum": ["a"]}}}, {**MODEL, "additionalProperties": True}]},
+            {
+                "anyOf": [
+                    {"type": "object", "properties": {"t": {"enum": ["a"]}}},
+                    {**MODEL, "additionalProperties": True},
+                ]
+            },
             {"t": "b", "n": 1},
         ),
     ],
