@@ -8,6 +8,7 @@ Layer: L1; imports `foreign` and `publish` only.
 
 from __future__ import annotations
 
+import datetime
 import enum
 import functools
 from collections.abc import Sequence
@@ -22,6 +23,10 @@ from dedalus_mcp.schema.publish import publish
 __all__ = ("fit",)
 
 _TEXTS = ("title", "description")
+_FORMATS: dict[Any, dict[str, str]] = {  # msgspec names them only where a time zone is asked for
+    datetime.datetime: {"format": "date-time"},
+    datetime.time: {"format": "time"},
+}
 _BOUNDS = ("gt", "ge", "lt", "le", "multiple_of", "min_length", "max_length")
 
 
@@ -35,16 +40,25 @@ def fit(annotation: Any) -> Any:
     if origin is Annotated:
         metas = [meta for extra in arguments[1:] if (meta := _meta(extra)) is not None]
         return functools.reduce(lambda inner, meta: Annotated[inner, meta], metas, fit(arguments[0]))
-    if origin is Literal and any(isinstance(value, bool | enum.Enum) for value in arguments):
-        return _values(arguments)
-    if _is_enum(annotation) and not _accepted(annotation):
-        return _values(list(annotation))
     if origin in {Union, UnionType}:
         return _union([fit(argument) for argument in arguments])
     if origin in {None, Literal} or not arguments or isinstance(arguments[0], list):
-        return Any if annotation is object else annotation
+        return _single(annotation, arguments)
     fitted = tuple(argument if argument is ... else fit(argument) for argument in arguments)
     return annotation if fitted == arguments else origin[fitted]
+
+
+def _single(annotation: Any, arguments: tuple[Any, ...]) -> Any:
+    """Return what stands for an annotation that is not made of others."""
+    if annotation is object:
+        return Any
+    if annotation is datetime.datetime or annotation is datetime.time:
+        return Annotated[annotation, msgspec.Meta(extra_json_schema=_FORMATS[annotation])]
+    if any(isinstance(value, bool | enum.Enum) for value in arguments):  # of a Literal
+        return _values(arguments)
+    if _is_enum(annotation) and not _accepted(annotation):
+        return _values(list(annotation))
+    return annotation
 
 
 def _is_enum(annotation: Any) -> bool:

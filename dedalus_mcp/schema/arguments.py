@@ -194,13 +194,17 @@ def _refusal(fn: Callable[..., Any], parameter: Parameter, error: Exception) -> 
 
 def _blamed(fn: Callable[..., Any], own: list[_Argument], error: Exception) -> TypeError:
     """Return the error for the first argument that fails when it is taken alone."""
-    for one in own:
-        try:
-            msgspec.json.Decoder(one.kind, dec_hook=decode)
-            publish(one.kind)
-        except (NameError, TypeError) as alone:
-            return _refusal(fn, one, alone)
-    return TypeError(f"{label(fn)}(): {error}")
+    failures = ((one, alone) for one in own if (alone := _failure(one)) is not None)
+    return _refusal(fn, *next(failures, (own[0], error)))
+
+
+def _failure(one: _Argument) -> Exception | None:
+    try:
+        msgspec.json.Decoder(one.kind, dec_hook=decode)
+        publish(one.kind)
+    except (NameError, TypeError) as error:
+        return error
+    return None
 
 
 def _struct(own: list[_Argument]) -> tuple[type[msgspec.Struct], dict[str, str]]:

@@ -128,7 +128,8 @@ class Field:
         typed = text.strip()
         if not typed and self.default is not UNSET:
             return self.take(self.default)
-        value = text if self.kind == "text" else self._read(typed)
+        verbatim = self.kind == "text" and self.format is None
+        value = text if verbatim else typed if self.kind == "text" else self._read(typed)
         if value is UNSET or self.faults(value):
             raise ValueError(f"{self.title}: expected {self.legal}")
         return self.take(value)
@@ -148,13 +149,20 @@ class Field:
         return _number(typed)
 
     def _option(self, typed: str) -> Any:
-        for same in (str, str.casefold):
-            for choice in self.choices:
-                if same(typed) in {same(choice.value), same(choice.title)}:
-                    return choice.value
+        """Return the value of one option, or UNSET; a value goes before a title, a title before a number."""
+        named = [(choice.value, choice.value) for choice in self.choices]
+        named += [(choice.title, choice.value) for choice in self.choices]
+        for same in (str, str.strip, _folded):
+            for text, value in named:
+                if same(text) == same(typed):
+                    return value
         if typed.isdecimal() and 0 < int(typed) <= len(self.choices):
             return self.choices[int(typed) - 1].value
         return UNSET
+
+
+def _folded(text: str) -> str:
+    return text.strip().casefold()
 
 
 def _number(typed: str) -> Any:

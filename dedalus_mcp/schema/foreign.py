@@ -9,7 +9,6 @@ Layer: L1; imports `shapes` only.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import PurePath
 from typing import Any, ClassVar, Literal, TypeAlias
 
@@ -34,8 +33,8 @@ class StandIn(metaclass=_AnyValue):
         describe: Returns its JSON Schema, in pydantic's mode "validation" or "serialization".
     """
 
-    read: ClassVar[Callable[[Any], Any]]
-    describe: ClassVar[Callable[[Mode], dict[str, Any]]]
+    read: ClassVar[staticmethod[[Any], Any]]
+    describe: ClassVar[staticmethod[[Mode], dict[str, Any]]]
 
 
 def decode(kind: Any, value: Any) -> Any:
@@ -65,7 +64,10 @@ def describe(kind: Any, mode: Mode) -> dict[str, Any]:
     if _is_a(kind, StandIn):
         return {"$defs": {}, **kind.describe(mode)}
     if hasattr(kind, "model_json_schema"):
-        schema: dict[str, Any] = {"$defs": {}, **kind.model_json_schema(mode=mode)}
+        try:
+            schema: dict[str, Any] = {"$defs": {}, **kind.model_json_schema(mode=mode)}
+        except RuntimeError as error:  # pydantic's own for a field without JSON form
+            raise TypeError(f"{kind.__name__} has no JSON form: {error}") from error
         if schema.get("title") == kind.__name__:
             del schema["title"]
         return schema

@@ -35,8 +35,8 @@ def loosen(value: Any, schema: Any, definitions: Mapping[str, Any], *, strings: 
         if not strings or not types or "string" in types:
             return value
         value = _read(value, types)
-    if isinstance(value, float) and value.is_integer() and "integer" in types and "number" not in types:
-        return int(value)
+    if isinstance(value, float):
+        return int(value) if value.is_integer() and "integer" in types and "number" not in types else value
     meant = [branch for branch in branches_of(schema) if type_of(value) in types_of(branch, definitions)]
     if meant:
         loosened = [loosen(value, branch, definitions, strings=strings) for branch in meant]

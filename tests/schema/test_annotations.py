@@ -92,7 +92,8 @@ def test_a_refused_union_is_described_by_its_members() -> None:
 def test_an_enum_of_mixed_values_is_read_by_value() -> None:
     assert [read(Mixed, value) for value in (1, 0.5, "word")] == list(Mixed)
     assert publish(fit(Mixed)) == {"enum": [1, 0.5, "word"]}
-    for wrong in (True, "WORD", [], None):
+    wrongs: list[Any] = [True, "WORD", [], None]
+    for wrong in wrongs:
         with pytest.raises(msgspec.ValidationError, match="not one of the values"):
             read(Mixed, wrong)
 
@@ -132,6 +133,8 @@ def test_literals_tell_true_from_one() -> None:
         ),
         (list[Annotated[str, "One word"]], {"type": "array", "items": {"type": "string", "description": "One word"}}),
         (Annotated[Cat | Dog, "A pet"], None),
+        (list[datetime.datetime], {"type": "array", "items": {"type": "string", "format": "date-time"}}),
+        (datetime.time, {"type": "string", "format": "time"}),
     ],
     ids=repr,
 )

@@ -9,6 +9,7 @@ import pytest
 
 from dedalus_mcp.schema.faults import at, faults, fits, legal, quote, resolve, type_of, types_of
 
+NONE: set[str] = set()
 TREE = {"Tree": {"type": "object", "properties": {"kids": {"type": "array", "items": {"$ref": "#/$defs/Tree"}}}}}
 
 
@@ -40,14 +41,14 @@ def test_types_are_those_of_json_schema(value: object, type: str) -> None:
 @pytest.mark.parametrize(
     ("schema", "types"),
     [
-        ({}, set()),
-        (True, set()),
+        ({}, NONE),
+        (True, NONE),
         ({"type": "string"}, {"string"}),
         ({"type": ["string", "null"]}, {"string", "null"}),
         ({"enum": [1, "a"]}, {"integer", "string"}),
         ({"const": None}, {"null"}),
         ({"anyOf": [{"type": "string"}, {"type": "null"}]}, {"string", "null"}),
-        ({"anyOf": [{"type": "string"}, {}]}, set()),
+        ({"anyOf": [{"type": "string"}, {}]}, NONE),
         ({"$ref": "#/$defs/Tree"}, {"object"}),
     ],
     ids=repr,

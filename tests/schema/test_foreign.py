@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pydantic
 import pytest
 
-from dedalus_mcp.schema.foreign import StandIn, decode, describe, encode
+from dedalus_mcp.schema.foreign import Mode, StandIn, decode, describe, encode
 
 
 class Model(pydantic.BaseModel):
@@ -20,9 +21,21 @@ class Model(pydantic.BaseModel):
         return 2 * self.n
 
 
+class Hooked(pydantic.BaseModel):
+    hook: Callable[[], None]
+
+
+def seven(value: Any) -> int:
+    return 7
+
+
+def called_seven(mode: Mode) -> dict[str, Any]:
+    return {"const": 7, "title": mode}
+
+
 class Seven(StandIn):
-    read = staticmethod(lambda value: 7)
-    describe = staticmethod(lambda mode: {"const": 7, "title": mode})
+    read = staticmethod(seven)
+    describe = staticmethod(called_seven)
 
 
 def test_models_go_through_their_own_methods() -> None:
@@ -56,5 +69,7 @@ def test_what_is_unknown_is_refused(kind: Any, value: Any) -> None:
 def test_what_has_no_json_form_is_refused_by_name() -> None:
     with pytest.raises(TypeError, match="complex has no JSON form"):
         describe(complex, "validation")
+    with pytest.raises(TypeError, match="Hooked has no JSON form"):
+        describe(Hooked, "validation")
     with pytest.raises(TypeError, match="a complex has no JSON form"):
         encode(1j)

@@ -70,7 +70,7 @@ class Ratio(float):
         (Name("n"), "n"),
         (Count(3), 3),
         (Ratio(0.5), 0.5),
-        ((1, 2), [1, 2]),
+        ((1, 2), (1, 2)),  # written as an array
         ({"a": [1.5, {"b": 2.5}]}, {"a": [1.5, {"b": 2.5}]}),
         (None, None),
     ],
@@ -78,9 +78,9 @@ class Ratio(float):
 )
 def test_values_are_written_as_their_schema_says(value: Any, result: Any) -> None:
     """B116."""
-    got = plain(value, "result")
+    got: Any = plain(value, "result")
 
-    assert (list(got) if isinstance(got, tuple) else got) == result
+    assert got == result
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_numbers_that_json_does_not_have_are_refused_by_path(value: Any, path: s
     "value", [object(), {"a": object()}, {None: 1}, {(1, 2): 1}], ids=["bare", "in", "none", "key"]
 )
 def test_values_without_a_json_form_are_refused(value: Any) -> None:
-    with pytest.raises(ValueError, match="^result: "):
+    with pytest.raises(ValueError, match=r"^result: "):
         plain(value, "result")
 
 
