@@ -77,6 +77,9 @@ class Answers:
         self.started = 0
         self.ended = 0
 
+    def add(self, **methods: Answer) -> None:
+        self._methods |= methods
+
     def answer(self, call: Inbound) -> Any:
         if call.method == "ping":  # answered at once, without a task
             return {}
@@ -157,16 +160,35 @@ async def conversing(
 ) -> AsyncGenerator[tuple[Conversation, Wire]]:
     near, far = pair()
     conversation = Conversation(handler or Answers(), near, answers_malformed=answers_malformed, limits=limits)
-    async with anyio.create_task_group() as group:
-        group.start_soon(lambda: conversation.run(drain=drain))
-        yield conversation, Wire(far)
-        await far.aclose()
+    with anyio.fail_after(600):  # in virtual time: a test that hangs fails at once
+        async with anyio.create_task_group() as group:
+            group.start_soon(lambda: conversation.run(drain=drain))
+            yield conversation, Wire(far)
+            await far.aclose()
     await ended(lambda: remains(conversation.peer) == 0)
+
+
+@asynccontextmanager
+async def joined(near: Answers, far: Answers) -> AsyncGenerator[tuple[Conversation, Conversation]]:
+    """Two peers that talk to each other; nothing may be left of either."""
+    here, there = pair()
+    conversations = (
+        Conversation(near, here, answers_malformed=False),
+        Conversation(far, there, answers_malformed=True),
+    )
+    with anyio.fail_after(600):
+        async with anyio.create_task_group() as group:
+            for conversation in conversations:
+                group.start_soon(conversation.run)
+            yield conversations
+            conversations[0].stop("the test is over")
+    for conversation in conversations:
+        await ended(lambda: remains(conversation.peer) == 0)  # noqa: B023 - awaited at once
 
 
 async def ended(condition: Callable[[], bool]) -> None:
     """Return when the condition holds; time passes only if nothing else can happen."""
-    with anyio.fail_after(5):
+    with anyio.fail_after(60):
         while not condition():  # noqa: ASYNC110 - virtual time, and any event will do
             await anyio.sleep(0.01)
 
