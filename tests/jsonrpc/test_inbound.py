@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from dedalus_mcp.jsonrpc.inbound import BatchReply, Inbound
 
 
@@ -24,7 +22,6 @@ class Sent:
         return
 
 
-@pytest.mark.anyio
 async def test_cancelling_ends_the_scope_and_the_first_reason_stands() -> None:
     call = Inbound(0, "m", b"", Sent(), None)
     assert call.cancelled is None
@@ -36,7 +33,6 @@ async def test_cancelling_ends_the_scope_and_the_first_reason_stands() -> None:
     assert call.scope.cancel_called
 
 
-@pytest.mark.anyio
 async def test_reply_goes_out_on_the_channel_of_the_call() -> None:
     channel = Sent()
     call = Inbound(1, "m", b"", channel, None)
@@ -47,7 +43,6 @@ async def test_reply_goes_out_on_the_channel_of_the_call() -> None:
     assert channel.frames == [b"1"]
 
 
-@pytest.mark.anyio
 async def test_reply_to_a_call_of_a_batch_goes_into_its_array() -> None:
     """RPC-14."""
     channel = Sent()
