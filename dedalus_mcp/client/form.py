@@ -10,10 +10,10 @@ from typing import Any
 
 from dedalus_mcp.errors import McpError
 from dedalus_mcp.schema import forms
-from dedalus_mcp.schema.fields import Choice, Field
+from dedalus_mcp.schema.fields import Field
 from dedalus_mcp.types import ElicitRequestParams, ElicitResult
 
-__all__ = ("Choice", "Field", "Form")
+__all__ = ("Form",)
 
 
 class Form:
