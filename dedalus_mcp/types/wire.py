@@ -42,7 +42,7 @@ class TaggedMeta(msgspec.StructMeta):
     absent, what the class body says in `__fixed__`, never written.
     """
 
-    if not TYPE_CHECKING:  # the checkers read the constructor from the fields alone
+    if not TYPE_CHECKING:  # pragma: no branch - the checkers read the constructor from the fields alone
 
         def __new__(mcs, name, bases, namespace, **config):  # noqa: ANN001, ANN003, ANN204, D102
             cls = super().__new__(mcs, name, bases, namespace, **config)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from hypothesis import strategies as st
 
@@ -19,15 +19,20 @@ LETTERS = {"A": "2024-11-05", "B": "2025-03-26", "C": "2025-06-18", "D": "2025-1
 # name -> (its revisions, [(member, required, revisions, type)])
 TYPES: dict[str, tuple[str, list[tuple[str, bool, str, str]]]] = {}
 
-for _line in (Path(__file__).parent / "members.txt").read_text().splitlines():
-    if _line.startswith("#"):
-        continue
-    if not _line.startswith(" "):
-        _name, _revisions = _line.split()
-        TYPES[_name] = (_revisions, [])
-    else:
-        _member, _revisions, _type = _line.split(maxsplit=2)
-        TYPES[_name][1].append((_member[:-1], _member.endswith("!"), _revisions, _type))
+
+def _read(text: str) -> None:
+    rows: list[tuple[str, bool, str, str]] = []
+    for line in text.splitlines():
+        if line.startswith("    "):
+            member, revisions, type_ = line.split(maxsplit=2)
+            rows.append((member[:-1], member.endswith("!"), revisions, type_))
+        elif not line.startswith("#"):
+            name, revisions = line.split()
+            rows = []
+            TYPES[name] = (revisions, rows)
+
+
+_read((Path(__file__).parent / "members.txt").read_text())
 
 
 def members(name: str, revisions: str) -> dict[str, tuple[bool, str]]:
@@ -77,7 +82,7 @@ def values(type_: str, revisions: str) -> st.SearchStrategy[Any]:
     """JSON values of a type, as a revision (or any of several) has it."""
     parts = [part for part in alternatives(type_) if part not in TYPES or set(TYPES[part][0]) & set(revisions)]
     if len(parts) > 1:
-        return st.one_of(values(part, revisions) for part in parts)
+        return st.one_of([values(part, revisions) for part in parts])
     (part,) = parts
     if part.startswith("'"):
         return st.just(ast.literal_eval(part))
@@ -100,27 +105,29 @@ def fits(value: Any, type_: str, revision: str) -> bool:
 
 
 def _fits_one(value: Any, type_: str, revision: str) -> bool:
+    items: list[Any] = cast("Any", value) if isinstance(value, list) else []
+    held: dict[str, Any] = cast("Any", value) if isinstance(value, dict) else {}
     if type_.startswith("'"):
         return bool(value == ast.literal_eval(type_))
     if type_.startswith("["):
-        return isinstance(value, list) and all(fits(item, type_[1:-1], revision) for item in value)
+        return isinstance(value, list) and all(fits(item, type_[1:-1], revision) for item in items)
     if type_.startswith("{"):
-        return isinstance(value, dict) and all(fits(item, type_[1:-1], revision) for item in value.values())
+        return isinstance(value, dict) and all(fits(item, type_[1:-1], revision) for item in held.values())
     if type_ in SIMPLE:
-        return _fits_simple(value, type_)
+        return _fits_simple(value, held, type_)
     known = members(type_, revision)
     return (
         revision in TYPES[type_][0]
         and isinstance(value, dict)
-        and all(member in value for member, (needed, _) in known.items() if needed)
-        and all(member in known and fits(item, known[member][1], revision) for member, item in value.items())
+        and all(member in held for member, (needed, _) in known.items() if needed)
+        and all(member in known and fits(item, known[member][1], revision) for member, item in held.items())
     )
 
 
-def _fits_simple(value: Any, type_: str) -> bool:
+def _fits_simple(value: Any, held: dict[str, Any], type_: str) -> bool:
     number = isinstance(value, int | float) and not isinstance(value, bool)
     whole = number and isinstance(value, int)
-    check = {
+    check: dict[str, bool] = {
         "any": True,
         "null": value is None,
         "str": isinstance(value, str),
@@ -129,7 +136,7 @@ def _fits_simple(value: Any, type_: str) -> bool:
         "int": whole,
         "id": whole or isinstance(value, str),
         "obj": isinstance(value, dict),
-        "empty": value == {},
-        "schema": isinstance(value, dict) and value.get("type") == "object",
+        "empty": isinstance(value, dict) and not held,
+        "schema": held.get("type") == "object",
     }
-    return bool(check[type_])
+    return check[type_]

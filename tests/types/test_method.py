@@ -30,7 +30,7 @@ def test_params_are_decoded_from_bytes_and_from_a_view() -> None:
 
 
 def test_absent_and_null_params_are_an_empty_object() -> None:
-    """B120: absent `params` mean an empty object."""
+    """B118: absent `params` mean an empty object."""
     assert TOOLS_LIST.decode_params() == types.PaginatedRequestParams()
     assert TOOLS_LIST.decode_params(Raw(b" null ")) == types.PaginatedRequestParams()
     with pytest.raises(msgspec.ValidationError, match="name"):

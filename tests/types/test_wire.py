@@ -43,7 +43,7 @@ def test_a_constructor_still_refuses_what_it_does_not_have() -> None:
     with pytest.raises(TypeError, match="txt"):
         types.TextContent(type="text", txt="x")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
     with pytest.raises(TypeError):
-        types.TextContent("x")  # type: ignore[misc]  # pyright: ignore[reportCallIssue]
+        types.TextContent("x")  # type: ignore[call-arg, arg-type]  # pyright: ignore[reportCallIssue]
 
 
 def test_blocks_match_by_class_and_by_tag() -> None:
