@@ -101,7 +101,7 @@ async def _serve_program(server: MCPServer, transport: str | Duplex) -> None:
 # Opening what a client connects to.
 
 
-class InMemory:
+class InMemory:  # one for each server, so that what was found out about it can be remembered
     """A server in the same process, as a `Target`: every connection is a pair in memory.
 
     Args:

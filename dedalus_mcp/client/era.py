@@ -11,8 +11,10 @@ Source: MCP 2026-07-28, basic/transports/stdio, "Backward compatibility".
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterable
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
+from weakref import WeakSet
 
 import msgspec
 
@@ -27,7 +29,7 @@ from dedalus_mcp.errors import (
 from dedalus_mcp.types import DiscoverResult, UnsupportedProtocolVersionData
 from dedalus_mcp.types.revisions import LEGACY, MODERN
 
-__all__ = ("Handshake", "Retry", "Speak", "Verdict", "after_discover", "after_refusal", "is_modern_refusal")
+__all__ = ("Handshake", "Remembered", "Retry", "Speak", "Verdict", "after_discover", "after_refusal", "is_modern_refusal")
 
 
 class Speak(NamedTuple):
@@ -88,6 +90,39 @@ def after_refusal(error: McpError) -> Verdict:
 def is_modern_refusal(error: McpError) -> bool:
     """Whether an error that answers `initialize` says that the server is modern after all."""
     return error.code == UNSUPPORTED_PROTOCOL_VERSION and _newest(MODERN, _supported(error)) is not None
+
+
+class Remembered:
+    """Which targets turned out to be legacy, so that the next connection does not probe (VER-15).
+
+    Only that is worth remembering: the probe of a modern server is its handshake.
+    """
+
+    def __init__(self) -> None:
+        self._legacy: WeakSet[Any] = WeakSet()
+
+    def is_legacy(self, target: object) -> bool:
+        """Whether the target was legacy the last time."""
+        return _memorable(target) and target in self._legacy
+
+    def take(self, target: object, revision: str) -> None:
+        """Remember what was agreed on."""
+        if _memorable(target):
+            (self._legacy.add if revision in LEGACY else self._legacy.discard)(target)
+
+    def forget(self, target: object) -> None:
+        """It did not hold: find out again."""
+        if _memorable(target):
+            self._legacy.discard(target)
+
+
+def _memorable(target: object) -> bool:
+    try:
+        weakref.ref(target)
+        hash(target)
+    except TypeError:
+        return False
+    return True
 
 
 def _newest(known: tuple[str, ...], offered: Iterable[str]) -> str | None:

@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeAlias
 
 import msgspec
 
-from dedalus_mcp.client.era import Handshake, Speak, Verdict, after_discover, after_refusal, is_modern_refusal
+from dedalus_mcp.client.era import Handshake, Remembered, Speak, Verdict, after_discover, after_refusal, is_modern_refusal
 from dedalus_mcp.client.handlers import Handlers
 from dedalus_mcp.client.link import Agreement, Link
 from dedalus_mcp.errors import ConnectionLost, McpError, RemoteProtocolError, RequestTimeout
@@ -48,6 +48,8 @@ class Opening(NamedTuple):
     probe_timeout: Timeout
 
 
+remembered = Remembered()
+
 _Agree: TypeAlias = Callable[[Link, Opening], Awaitable[Agreement]]
 
 
@@ -74,6 +76,17 @@ async def open_link(target: Target, opening: Opening) -> tuple[Link, Agreement]:
         raise ValueError(f"no protocol revision {opening.revision!r}; legal are {', '.join(REVISIONS)}")
     if opening.revision in LEGACY:
         return await _opened(target, opening, _initialize)
+    if opening.revision is None and remembered.is_legacy(target):
+        try:
+            return await _opened(target, opening, _initialize)
+        except (McpError, RemoteProtocolError, RequestTimeout, ConnectionLost):
+            remembered.forget(target)
+    link, agreement = await _found_out(target, opening)
+    remembered.take(target, agreement.revision)
+    return link, agreement
+
+
+async def _found_out(target: Target, opening: Opening) -> tuple[Link, Agreement]:
     try:
         return await _opened(target, opening, _probe)
     except _EndedByProbe as ended:
