@@ -107,7 +107,7 @@ def test_the_demonstration_answers_by_itself() -> None:
 
 
 def test_a_person_accepts_declines_and_cancels() -> None:
-    """ELIC-16 to ELIC-18: each of the three actions reaches the tool, which goes on with it."""
+    """ELIC-16: each of the three actions reaches the tool, which goes on with it."""
     with terminal() as screen:
         screen.see(CHOOSE)
         screen.type("\n")
