@@ -38,7 +38,7 @@ __all__ = ("Arguments", "summary")
 
 Injected: TypeAlias = Callable[[Any, Any], bool]
 
-_PLACE = re.compile(r" - at `\$(.*)`$")  # how msgspec says where
+_PLACE = r" - at `\$(.*)`$"  # how msgspec says where
 _REASON = 200  # characters of the text of an author's own check
 
 
@@ -255,7 +255,7 @@ def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
 def _reasons(one: _Argument, error: msgspec.ValidationError, definitions: dict[str, Any]) -> list[str]:
     """Say what is wrong where the schema finds no fault: a format, or the author's own check."""
     cause: Any = error.__cause__
-    place = one.name + (where.group(1) if (where := _PLACE.search(str(error))) else "")
+    place = one.name + (where.group(1) if (where := re.search(_PLACE, str(error))) else "")
     if cause is not None and hasattr(cause, "errors"):  # pydantic's
         return [f"{_path(place, found['loc'])}: {found['msg']}" for found in cause.errors(include_input=False)]
     if cause is not None and str(cause):

@@ -17,15 +17,15 @@ __all__ = ("split",)
 _PARAMETERS = {"args", "arguments", "parameters", "params", "keyword args", "keyword arguments", "other parameters"}
 _DROPPED = {"return", "returns", "yield", "yields", "raises", "except", "exceptions"}
 
-_RULE = re.compile(r"-{3,}\s*")
+# Strings, not compiled: most programs that import this never see half of them.
+_RULE = r"-{3,}\s*"
+_FIELD = r":(param|parameter|arg|argument|key|keyword|type|return|returns|rtype|raises?|except|exception)\b.*?:"
 _SPHINX_WORDS = {"param", "parameter", "arg", "argument", "key", "keyword"}
-_FIELD = re.compile(
-    r":(param|parameter|arg|argument|key|keyword|type|return|returns|rtype|raises?|except|exception)\b.*?:"
-)
-_SPHINX_PARAMETER = re.compile(r":(?:param|parameter|arg|argument|key|keyword)\s+(?:[^:]*\s)?\*{0,2}(\w+)\s*:\s*(.*)")
-_GOOGLE_ENTRY = re.compile(r"\*{0,2}(\w+)\s*(?:\(.*?\))?\s*:(?:\s+(.*))?")
-_NUMPY_ENTRY = re.compile(r"(\*{0,2}\w+(?:\s*,\s*\*{0,2}\w+)*)\s*(?::.*)?()")
-_ENTRY = {"google": _GOOGLE_ENTRY, "numpy": _NUMPY_ENTRY, "sphinx": _SPHINX_PARAMETER}
+_ENTRY = {
+    "google": r"\*{0,2}(\w+)\s*(?:\(.*?\))?\s*:(?:\s+(.*))?",
+    "numpy": r"(\*{0,2}\w+(?:\s*,\s*\*{0,2}\w+)*)\s*(?::.*)?()",
+    "sphinx": r":(?:param|parameter|arg|argument|key|keyword)\s+(?:[^:]*\s)?\*{0,2}(\w+)\s*:\s*(.*)",
+}
 
 
 def split(doc: str | None, names: Collection[str]) -> tuple[str, dict[str, str]]:
@@ -56,7 +56,7 @@ def _section(lines: list[str], at: int) -> tuple[str, int, int]:
     The style is that of a section on parameters, or "dropped", or "text".
     """
     line = lines[at]
-    if field := _FIELD.match(line):
+    if field := re.match(_FIELD, line):
         style = "dropped" if field.group(1) not in _SPHINX_WORDS else "sphinx"
         return style, at, _indented(lines, at + 1)
     title = line.rstrip(": ").lower()
@@ -72,7 +72,7 @@ def _section(lines: list[str], at: int) -> tuple[str, int, int]:
 
 
 def _underlined(lines: list[str], at: int) -> bool:
-    return bool(lines[at].strip()) and at + 1 < len(lines) and bool(_RULE.fullmatch(lines[at + 1]))
+    return bool(lines[at].strip()) and at + 1 < len(lines) and bool(re.fullmatch(_RULE, lines[at + 1]))
 
 
 def _indented(lines: list[str], at: int) -> int:
@@ -81,7 +81,7 @@ def _indented(lines: list[str], at: int) -> int:
     return at
 
 
-def _texts(lines: list[str], entry: re.Pattern[str], names: Collection[str]) -> dict[str, str]:
+def _texts(lines: list[str], entry: str, names: Collection[str]) -> dict[str, str]:
     """Read the entries at the least indentation, each with the lines below that are deeper.
 
     A line that looks like an entry but names no parameter goes on with the text above it.
@@ -90,7 +90,7 @@ def _texts(lines: list[str], entry: re.Pattern[str], names: Collection[str]) -> 
     texts: dict[str, list[str]] = {}
     open: list[str] = []
     for line in lines:
-        started = entry.fullmatch(line[margin:])
+        started = re.fullmatch(entry, line[margin:])
         listed = [name.strip(" *") for name in started.group(1).split(",")] if started else []
         if started and (known := [name for name in listed if name in names]):
             open = known

@@ -9,7 +9,7 @@ Layer: L1; imports `shapes` only.
 
 from __future__ import annotations
 
-from pathlib import PurePath
+import os
 from typing import Any, ClassVar, Literal, TypeAlias
 
 from dedalus_mcp.schema.shapes import is_object
@@ -48,7 +48,7 @@ def decode(kind: Any, value: Any) -> Any:
         return kind.read(value)
     if hasattr(kind, "model_validate"):
         return kind.model_validate(value)
-    if _is_a(kind, PurePath) and isinstance(value, str | PurePath):
+    if _is_a(kind, os.PathLike) and isinstance(value, str | os.PathLike):
         return kind(value)
     raise TypeError(f"cannot build {kind!r}")
 
@@ -71,7 +71,7 @@ def describe(kind: Any, mode: Mode) -> dict[str, Any]:
         if schema.get("title") == kind.__name__:
             del schema["title"]
         return schema
-    if _is_a(kind, PurePath):
+    if _is_a(kind, os.PathLike):
         return {"$defs": {}, "type": "string", "format": "path"}
     raise TypeError(f"{getattr(kind, '__qualname__', kind)} has no JSON form")
 
@@ -84,7 +84,7 @@ def encode(value: Any) -> Any:
     """
     if hasattr(value, "model_dump"):
         return value.model_dump(mode="json", by_alias=True)
-    if isinstance(value, PurePath):
+    if isinstance(value, os.PathLike):
         return str(value)
     for base in (str, int, float):
         if isinstance(value, base):

@@ -11,23 +11,24 @@ from collections.abc import Callable
 
 __all__ = ("FORMATS",)
 
-_EMAIL = re.compile(r"[^\s@]+@[^\s@]+|\"[^\"]+\"@[^\s@]+")
-_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s<>\"{}|\\^`]*")
-_DATE = re.compile(r"(\d{4})-(\d{2})-(\d{2})", re.ASCII)
-_TIME = re.compile(r"(\d{2}):(\d{2}):(\d{2})(?:\.\d+)?(?:[Zz]|[+-](\d{2}):(\d{2}))", re.ASCII)
+# Strings, not compiled: most programs that import this never see a form.
+_EMAIL = r"[^\s@]+@[^\s@]+|\"[^\"]+\"@[^\s@]+"
+_URI = r"[A-Za-z][A-Za-z0-9+.-]*:[^\s<>\"{}|\\^`]*"
+_DATE = r"(\d{4})-(\d{2})-(\d{2})"
+_TIME = r"(\d{2}):(\d{2}):(\d{2})(?:\.\d+)?(?:[Zz]|[+-](\d{2}):(\d{2}))"
 _TIME_LIMITS = (23, 59, 60, 23, 59)  # a minute may have a leap second
 
 
 def _email(text: str) -> bool:
-    return _EMAIL.fullmatch(text) is not None
+    return re.fullmatch(_EMAIL, text) is not None
 
 
 def _uri(text: str) -> bool:
-    return _URI.fullmatch(text) is not None
+    return re.fullmatch(_URI, text) is not None
 
 
 def _date(text: str) -> bool:
-    if (match := _DATE.fullmatch(text)) is None:
+    if (match := re.fullmatch(_DATE, text, re.ASCII)) is None:
         return False
     try:
         datetime.date(*map(int, match.groups()))
@@ -37,7 +38,7 @@ def _date(text: str) -> bool:
 
 
 def _date_time(text: str) -> bool:
-    match = _TIME.fullmatch(text[11:])
+    match = re.fullmatch(_TIME, text[11:], re.ASCII)
     if match is None or text[10] not in "Tt" or not _date(text[:10]):
         return False
     return all(int(part or 0) <= limit for part, limit in zip(match.groups(), _TIME_LIMITS, strict=True))

@@ -321,8 +321,13 @@ def bounded(lower: str, upper: str, values: st.SearchStrategy[Any]) -> st.Search
     return st.tuples(values, values).map(lambda pair: {lower: min(pair), upper: max(pair)}) | st.just(unbounded)
 
 
-titled = st.lists(st.fixed_dictionaries({"const": words, "title": words}), min_size=1, max_size=4)
-enums = st.lists(words, min_size=1, max_size=4)
+titled = st.lists(
+    st.fixed_dictionaries({"const": words, "title": words}),
+    min_size=1,
+    max_size=4,
+    unique_by=lambda option: option["const"],
+)
+enums = st.lists(words, min_size=1, max_size=4, unique=True)
 properties = st.one_of(
     bounded("minLength", "maxLength", lengths).map(lambda limits: {"type": "string", **limits}),
     st.sampled_from(["email", "uri", "date", "date-time"]).map(lambda name: {"type": "string", "format": name}),
