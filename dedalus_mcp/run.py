@@ -12,7 +12,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 import anyio
 
@@ -28,19 +28,31 @@ __all__ = ("InMemory", "open_target", "run", "serve", "serve_duplex")
 THREAD_GRACE_SECONDS = 1.0
 
 
-def run(server: MCPServer, transport: str | Duplex = "stdio") -> None:
+def run(server: MCPServer, transport: str | Target | Duplex = "stdio") -> None:
     """Serve as a whole program: see `MCPServer.run`."""
     anyio.run(_serve_program, server, transport)
 
 
-async def serve(server: MCPServer, transport: str | Duplex = "stdio") -> None:
+async def serve(server: MCPServer, transport: str | Target | Duplex = "stdio") -> None:
     """Serve until the client ends or the program is told to stop: see `MCPServer.serve`."""
-    if not isinstance(transport, str):
-        await serve_duplex(server, transport)
-    elif transport == "stdio":
-        await _serve_stdio(server)
+    if isinstance(transport, str):
+        transport = _by_name(transport)
+    if _is_target(transport):
+        await _serve_until_stopped(server, await transport.open())
     else:
-        raise ValueError(f"Unsupported transport {transport!r}; legal is 'stdio', or a connection")
+        await serve_duplex(server, transport)
+
+
+def _by_name(name: str) -> Target:
+    if name != "stdio":
+        raise ValueError(f"Unsupported transport {name!r}; legal is 'stdio', or a transport object")
+    from dedalus_mcp_transports.stdio import ServerStdio  # noqa: PLC0415 - loaded where it is used
+
+    return ServerStdio()
+
+
+def _is_target(transport: Target | Duplex) -> TypeGuard[Target]:
+    return callable(getattr(transport, "open", None))
 
 
 async def serve_duplex(server: MCPServer, duplex: Duplex) -> None:
@@ -60,13 +72,8 @@ def _conversation(server: MCPServer, duplex: Duplex) -> Conversation:
     return conversation
 
 
-# Serving on stdio.
-
-
-async def _serve_stdio(server: MCPServer) -> None:
-    from dedalus_mcp_transports.stdio import ServerStdio  # noqa: PLC0415 - loaded where it is used
-
-    duplex = await ServerStdio().open()
+async def _serve_until_stopped(server: MCPServer, duplex: Duplex) -> None:
+    """Serve on a connection that is the program's own, so that a signal to the program ends it."""
     try:
         async with server.running(), anyio.create_task_group() as group:
             conversation = _conversation(server, duplex)
@@ -88,7 +95,7 @@ async def _stop_at_signal(conversation: Conversation) -> None:
         return
 
 
-async def _serve_program(server: MCPServer, transport: str | Duplex) -> None:
+async def _serve_program(server: MCPServer, transport: str | Target | Duplex) -> None:
     await serve(server, transport)
     with anyio.move_on_after(THREAD_GRACE_SECONDS):
         await server.threads.idle()
@@ -101,7 +108,7 @@ async def _serve_program(server: MCPServer, transport: str | Duplex) -> None:
 # Opening what a client connects to.
 
 
-class InMemory:  # one for each server, so that what was found out about it can be remembered
+class InMemory:
     """A server in the same process, as a `Target`: every connection is a pair in memory.
 
     Args:
@@ -174,9 +181,8 @@ def open_target(target: Any) -> Target:
     """
     if isinstance(target, MCPServer):
         return InMemory(target)
-    if callable(getattr(target, "open", None)):
-        found: Target = target
-        return found
+    if _is_target(target):
+        return target
     if callable(getattr(target, "receive", None)) and callable(getattr(target, "send", None)):
         return _Once(target)
     raise TypeError(

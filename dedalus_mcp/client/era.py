@@ -29,7 +29,16 @@ from dedalus_mcp.errors import (
 from dedalus_mcp.types import DiscoverResult, UnsupportedProtocolVersionData
 from dedalus_mcp.types.revisions import LEGACY, MODERN
 
-__all__ = ("Handshake", "Remembered", "Retry", "Speak", "Verdict", "after_discover", "after_refusal", "is_modern_refusal")
+__all__ = (
+    "Handshake",
+    "Remembered",
+    "Retry",
+    "Speak",
+    "Verdict",
+    "after_discover",
+    "after_refusal",
+    "is_modern_refusal",
+)
 
 
 class Speak(NamedTuple):

@@ -15,7 +15,15 @@ from typing import NamedTuple, TypeAlias
 
 import msgspec
 
-from dedalus_mcp.client.era import Handshake, Remembered, Speak, Verdict, after_discover, after_refusal, is_modern_refusal
+from dedalus_mcp.client.era import (
+    Handshake,
+    Remembered,
+    Speak,
+    Verdict,
+    after_discover,
+    after_refusal,
+    is_modern_refusal,
+)
 from dedalus_mcp.client.handlers import Handlers
 from dedalus_mcp.client.link import Agreement, Link
 from dedalus_mcp.errors import ConnectionLost, McpError, RemoteProtocolError, RequestTimeout

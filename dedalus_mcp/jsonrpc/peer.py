@@ -255,7 +255,7 @@ class Peer:
             return self._succeeded(call, await answer)
         except (KeyboardInterrupt, GeneratorExit):
             raise
-        except BaseException as error:  # noqa: BLE001 - the boundary: nothing may leave a handler's task
+        except BaseException as error:
             own = call.cancelled is not None or not is_foreign(error)
             if own and isinstance(error, anyio.get_cancelled_exc_class()):
                 raise

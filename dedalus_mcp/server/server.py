@@ -18,7 +18,7 @@ from dedalus_mcp.server.prompts import Prompts
 from dedalus_mcp.server.specs import PromptSpec, ToolSpec, binding, extract_spec, icons_of
 from dedalus_mcp.server.threads import Threads
 from dedalus_mcp.server.tools import Tools
-from dedalus_mcp.transport import Duplex
+from dedalus_mcp.transport import Duplex, Target
 from dedalus_mcp.types import (
     CallToolResult,
     ElicitRequestParams,
@@ -216,11 +216,13 @@ class MCPServer:
         """Return what answers one connection; for those who host a server themselves."""
         return Answering(self)
 
-    async def serve(self, transport: str | Duplex = "stdio") -> None:
+    async def serve(self, transport: str | Target | Duplex = "stdio") -> None:
         """Serve until the client ends, or the program is told to stop.
 
         Args:
-            transport: "stdio", or a connection to serve one client on.
+            transport: "stdio"; something that opens the program's own connection, such as
+                `ServerStdio(max_frame=...)`, and then, too, SIGINT and SIGTERM end it; or a
+                connection (`Duplex`) to serve one client on.
 
         Raises:
             ValueError: There is no such transport.
@@ -229,7 +231,7 @@ class MCPServer:
 
         await serve(self, transport)
 
-    def run(self, transport: str | Duplex = "stdio") -> None:
+    def run(self, transport: str | Target | Duplex = "stdio") -> None:
         """Serve, as a whole program: starts an event loop and returns when all is over.
 
         Raises:
