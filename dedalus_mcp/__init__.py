@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from dedalus_mcp.errors import ToolError as ToolError
     from dedalus_mcp.jsonrpc.clock import Timeout as Timeout
     from dedalus_mcp.jsonrpc.peer import Limits as Limits
+    from dedalus_mcp.schema.fields import Field as Field
     from dedalus_mcp.server.config import ElicitationConfig as ElicitationConfig
     from dedalus_mcp.server.config import ServerConfig as ServerConfig
     from dedalus_mcp.server.context import Context as Context
@@ -40,6 +41,7 @@ _HOME = {
     "Context": "dedalus_mcp.server.context",
     "DedalusError": "dedalus_mcp.errors",
     "ElicitationConfig": "dedalus_mcp.server.config",
+    "Field": "dedalus_mcp.schema.fields",
     "Form": "dedalus_mcp.client.form",
     "Icon": "dedalus_mcp.types",
     "Limits": "dedalus_mcp.jsonrpc.peer",
@@ -67,6 +69,7 @@ __all__ = (
     "Context",
     "DedalusError",
     "ElicitationConfig",
+    "Field",
     "Form",
     "Icon",
     "Limits",

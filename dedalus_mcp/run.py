@@ -12,7 +12,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
-from typing import Any, TypeGuard
+from typing import Any, TypeGuard, cast
 
 import anyio
 
@@ -40,7 +40,7 @@ async def serve(server: MCPServer, transport: str | Target | Duplex = "stdio") -
     if _is_target(transport):
         await _serve_until_stopped(server, await transport.open())
     else:
-        await serve_duplex(server, transport)
+        await serve_duplex(server, cast("Duplex", transport))
 
 
 def _by_name(name: str) -> Target:

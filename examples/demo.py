@@ -15,8 +15,7 @@ from typing import Any
 import anyio
 from msgspec import UNSET
 
-from dedalus_mcp import Form, MCPClient, StdioServer, types
-from dedalus_mcp.client.form import Field
+from dedalus_mcp import Field, Form, MCPClient, StdioServer, types
 
 SERVER = Path(__file__).with_name("deploy.py")
 ARGUMENTS = {

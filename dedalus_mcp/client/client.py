@@ -42,6 +42,7 @@ from dedalus_mcp.types import (
     TextContent,
     Tool,
 )
+from dedalus_mcp.types.method import Method
 from dedalus_mcp.types.methods import (
     DISCOVER,
     LOGGING_SET_LEVEL,
@@ -51,7 +52,6 @@ from dedalus_mcp.types.methods import (
     PROMPTS_LIST,
     TOOLS_CALL,
     TOOLS_LIST,
-    Method,
 )
 from dedalus_mcp.types.revisions import MODERN
 

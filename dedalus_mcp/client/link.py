@@ -19,8 +19,8 @@ from dedalus_mcp.client.handlers import Handlers
 from dedalus_mcp.errors import RemoteProtocolError
 from dedalus_mcp.jsonrpc.clock import Timeout
 from dedalus_mcp.jsonrpc.duplex import Conversation
-from dedalus_mcp.jsonrpc.peer import Progress
 from dedalus_mcp.jsonrpc.tasks import Tasks
+from dedalus_mcp.jsonrpc.waiter import Progress
 from dedalus_mcp.transport import Duplex
 from dedalus_mcp.types import Implementation, InputRequiredResult, RequestParams, ServerCapabilities
 from dedalus_mcp.types.meta import (
@@ -30,7 +30,7 @@ from dedalus_mcp.types.meta import (
     PROGRESS_TOKEN_KEY,
     PROTOCOL_VERSION_KEY,
 )
-from dedalus_mcp.types.methods import Method, NotificationMethod
+from dedalus_mcp.types.method import Method, NotificationMethod
 from dedalus_mcp.types.revisions import LATEST_LEGACY, MODERN, V2025_03_26, shape
 
 __all__ = ("Agreement", "Link")
