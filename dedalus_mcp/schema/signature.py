@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 from msgspec import UNSET
 
-__all__ = ("Parameter", "docstring", "label", "parameters", "returned")
+__all__ = ("Parameter", "docstring", "is_async", "label", "parameters", "returned")
 
 
 class Parameter:

@@ -14,7 +14,7 @@ from dedalus_mcp.server.rendering import render
 from dedalus_mcp.server.specs import PromptSpec
 from dedalus_mcp.types import GetPromptResult, Prompt
 
-__all__ = ("Prompts",)
+__all__ = ("Prompts", "strings_only")
 
 
 class _Registered:

@@ -27,7 +27,7 @@ from dedalus_mcp.types import CallToolResult, Tool
 from dedalus_mcp.types.content import Block, ResourceLink, UnknownContent
 from dedalus_mcp.types.messages import InputResponseRequestParams
 
-__all__ = ("ToolCall", "Tools")
+__all__ = ("ToolCall", "Tools", "is_context")
 
 logger = logging.getLogger("dedalus_mcp")
 
