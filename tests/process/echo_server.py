@@ -47,7 +47,8 @@ async def answer(wire: Duplex, frame: bytes) -> None:
 
 
 async def main() -> None:
-    print("before serving")  # stays in the buffer, and must not be on the wire either
+    if not os.isatty(1):
+        print("before serving")  # stays in the buffer, and must not be on the wire either
     wire = await ServerStdio().open()
     try:
         while True:

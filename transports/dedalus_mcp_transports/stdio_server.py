@@ -80,14 +80,15 @@ class _Diversion:
     def __init__(self) -> None:
         if _Diversion._active:
             raise RuntimeError("the standard streams are being served already")
-        has_stdin, has_stdout, has_stderr = (_is_open(fd) for fd in (0, 1, 2))
-        if not has_stdout:
+        if not _is_ours(1, sys.__stdout__):
             raise OSError(errno.EBADF, "cannot serve on stdio: stdout is closed")
+        self._has_stdin = _is_ours(0, sys.__stdin__)
         null = os.open(os.devnull, os.O_RDWR)
-        self.stdin = _duplicate(0 if has_stdin else null)
+        self.stdin = _duplicate(0 if self._has_stdin else null)
         self.stdout = _duplicate(1)
-        os.dup2(null, 0)
-        os.dup2(2 if has_stderr else null, 1)
+        if self._has_stdin:
+            os.dup2(null, 0)
+        os.dup2(2 if _is_ours(2, sys.__stderr__) else null, 1)
         if null > 2:  # else it fills a hole among the three, which is just as well
             os.close(null)
         _Diversion._active = self._open = True
@@ -103,17 +104,24 @@ class _Diversion:
         _flush(self._python_stdout)
         if sys.stdout is self._python_stderr:  # else somebody has replaced it meanwhile
             sys.stdout = self._python_stdout
-        for private, standard in ((self.stdin, 0), (self.stdout, 1)):
-            os.dup2(private, standard)
-            os.close(private)
+        if self._has_stdin:
+            os.dup2(self.stdin, 0)
+        os.dup2(self.stdout, 1)
+        os.close(self.stdin)
+        os.close(self.stdout)
 
 
-def _is_open(fd: int) -> bool:
+def _is_ours(fd: int, stream: TextIO | None) -> bool:
+    """Return whether `fd` is the standard stream that its number says.
+
+    If it was closed when the interpreter started, there is no `stream`, and the number may be
+    anybody's by now: the event loop's own epoll descriptor, for example.
+    """
     try:
         os.fstat(fd)
     except OSError:
         return False
-    return True
+    return stream is not None
 
 
 def _duplicate(fd: int) -> int:
