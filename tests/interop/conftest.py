@@ -42,3 +42,9 @@ def mcpdo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mcpdo]:
     mcpdo = Mcpdo(tmp_path_factory.mktemp("mcpdo"))
     yield mcpdo
     mcpdo.stop()
+
+
+@pytest.fixture(scope="module")
+def anyio_backend() -> str:
+    """One event loop will do: what a peer sends does not depend on ours, and each costs a process."""
+    return "asyncio"

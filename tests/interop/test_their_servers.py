@@ -1,0 +1,206 @@
+"""Our client with other people's servers over stdio: the official package's, and the reference server."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+import anyio
+import pytest
+
+from dedalus_mcp import MCPClient, McpError, StdioServer
+from dedalus_mcp.types import (
+    CallToolResult,
+    ElicitRequestParams,
+    ElicitResult,
+    ProgressNotificationParams,
+    TextContent,
+)
+from tests.interop.peers import EVERYTHING, OFFICIAL_SERVER, SECONDS
+
+LEGACY = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"]
+MODERN = "2026-07-28"
+ASKING = ["2025-06-18", "2025-11-25"]
+
+
+def server(command: Sequence[str]) -> StdioServer:
+    return StdioServer(command[0], command[1:], stderr=subprocess.DEVNULL)
+
+
+def text(result: CallToolResult) -> str:
+    return "\n".join(block.text for block in result.content if isinstance(block, TextContent))
+
+
+class Person:
+    """Answers forms, and remembers what was asked.
+
+    Args:
+        answers: One for each form, in order; the last one is repeated.
+    """
+
+    def __init__(self, *answers: ElicitResult) -> None:
+        self.answers = list(answers)
+        self.asked: list[ElicitRequestParams] = []
+
+    async def __call__(self, params: ElicitRequestParams) -> ElicitResult:
+        self.asked.append(params)
+        return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+
+
+def accept(**content: Any) -> ElicitResult:
+    return ElicitResult(action="accept", content=content)
+
+
+PERSON = Person(ElicitResult(action="cancel"))
+
+
+@pytest.fixture(scope="module", params=[*LEGACY, MODERN])
+async def official(request: pytest.FixtureRequest, anyio_backend: str) -> AsyncIterator[MCPClient]:
+    async with MCPClient.connect(server(OFFICIAL_SERVER), revision=request.param, elicitation=PERSON) as client:
+        assert client.revision == request.param
+        yield client
+
+
+@pytest.fixture(scope="module", params=LEGACY)
+async def everything(request: pytest.FixtureRequest, anyio_backend: str) -> AsyncIterator[MCPClient]:
+    async with MCPClient.connect(server(EVERYTHING), revision=request.param) as client:
+        assert client.revision == request.param
+        yield client
+
+
+async def test_the_official_server_is_read_at_every_revision(official: MCPClient) -> None:
+    with anyio.fail_after(SECONDS):
+        tools = await official.list_tools()
+        prompts = await official.list_prompts()
+        await official.ping()
+
+    assert official.server_info is not None
+    assert (official.server_info.name, official.server_info.version) == ("official", "1.2.3")
+    assert official.instructions == "For tests."
+    assert {"echo", "add", "confirm"} <= {tool.name for tool in tools.tools}
+    assert [prompt.name for prompt in prompts.prompts] == ["greet"]
+
+
+async def test_the_official_server_does_what_it_is_asked_to(official: MCPClient) -> None:
+    with anyio.fail_after(SECONDS):
+        added = await official.call_tool("add", {"a": 1, "b": 2})
+        failed = await official.call_tool("fail")
+        greeting = await official.get_prompt("greet", {"name": "Bo"})
+
+    assert (text(added), added.isError, failed.isError) == ("3", False, True)
+    assert greeting.messages[0].content == TextContent(text="Write a warm greeting to Bo.")
+
+
+async def test_the_newest_revision_in_common_is_found() -> None:
+    with anyio.fail_after(SECONDS):
+        async with MCPClient.connect(server(OFFICIAL_SERVER)) as official:
+            assert official.revision == MODERN
+        async with MCPClient.connect(server(EVERYTHING)) as everything:
+            assert everything.revision == "2025-11-25"
+
+
+@pytest.mark.parametrize("official", ASKING, indirect=True)
+async def test_the_official_server_gets_our_answers(official: MCPClient) -> None:
+    PERSON.answers = [accept(approve=True), accept(approve=False, reason="late"), ElicitResult(action="decline")]
+    PERSON.asked = []
+
+    with anyio.fail_after(SECONDS):
+        said = [text(await official.call_tool("confirm", {"env": "prod"})) for _ in range(3)]
+
+    assert said == ["prod: approve=True reason=", "prod: approve=False reason=late", "decline"]
+    assert [asked.message for asked in PERSON.asked] == ["Deploy to prod?"] * 3
+
+
+async def test_progress_of_the_official_server_is_heard_in_order(official: MCPClient) -> None:
+    heard: list[float] = []
+
+    async def hear(progress: ProgressNotificationParams) -> None:
+        heard.append(progress.progress)
+
+    with anyio.fail_after(SECONDS):
+        assert text(await official.call_tool("count", {"to": 3}, progress=hear)) == "counted"
+
+    assert heard == [1, 2, 3]
+
+
+async def test_an_error_of_the_official_server_is_an_mcp_error(official: MCPClient) -> None:
+    with anyio.fail_after(SECONDS):
+        with pytest.raises(McpError):
+            await official.get_prompt("no such prompt")
+        assert text(await official.call_tool("echo", {"text": "still here"})) == "still here"
+
+
+async def test_the_reference_server_is_read_at_every_revision_that_it_speaks(everything: MCPClient) -> None:
+    with anyio.fail_after(SECONDS):
+        tools = {tool.name for tool in (await everything.list_tools()).tools}
+        echoed = await everything.call_tool("echo", {"message": "ça va?\u2028"})
+        prompts = await everything.list_prompts()
+        await everything.ping()
+
+    assert "echo" in tools
+    assert "trigger-elicitation-request" not in tools  # offered to clients that can be asked
+    assert "ça va?\u2028" in text(echoed)
+    assert "args-prompt" in {prompt.name for prompt in prompts.prompts}
+
+
+async def test_progress_of_the_reference_server_is_heard(everything: MCPClient) -> None:
+    heard: list[tuple[float, float | None]] = []
+
+    def hear(progress: ProgressNotificationParams) -> None:
+        heard.append((progress.progress, progress.total))
+
+    with anyio.fail_after(SECONDS):
+        work = {"duration": 0.1, "steps": 2}
+        assert "completed" in text(await everything.call_tool("trigger-long-running-operation", work, progress=hear))
+
+    assert heard == [(1, 2), (2, 2)]
+
+
+async def test_an_error_of_the_reference_server_is_an_mcp_error(everything: MCPClient) -> None:
+    with anyio.fail_after(SECONDS):
+        with pytest.raises(McpError) as caught:
+            await everything.get_prompt("no such prompt")
+
+    assert caught.value.code == -32602
+
+
+@pytest.mark.parametrize("revision", ASKING)
+async def test_the_reference_server_gets_an_answer_of_every_kind(revision: str) -> None:
+    answer = {
+        "name": "Ada",
+        "check": True,
+        "email": "ada@example.com",
+        "homepage": "https://example.com/ada",
+        "birthdate": "1815-12-10",
+        "integer": 7,
+        "number": 2.5,
+        "untitledSingleSelectEnum": "Joey",
+        "untitledMultipleSelectEnum": ["Piano", "Bass"],
+        "titledSingleSelectEnum": "hero-2",
+        "titledMultipleSelectEnum": ["fish-3"],
+        "legacyTitledEnum": "pet-2",
+    }
+    person = Person(accept(**answer))
+    with anyio.fail_after(SECONDS):
+        async with MCPClient.connect(server(EVERYTHING), revision=revision, elicitation=person) as client:
+            said = text(await client.call_tool("trigger-elicitation-request"))
+
+    (asked,) = person.asked
+    received = json.loads(said.partition("Raw result:")[2])
+    assert set(answer) <= set(asked.requestedSchema["properties"])
+    assert received["action"] == "accept"
+    assert received["content"] == {**answer, "firstLine": "It was a dark and stormy night."}  # its default
+
+
+async def test_the_reference_server_is_told_of_a_refusal() -> None:
+    person = Person(ElicitResult(action="decline"), ElicitResult(action="cancel"))
+    with anyio.fail_after(SECONDS):
+        async with MCPClient.connect(server(EVERYTHING), elicitation=person) as client:
+            said = [text(await client.call_tool("trigger-elicitation-request")) for _ in range(2)]
+
+    assert [json.loads(each.partition("Raw result:")[2]) for each in said] == [
+        {"action": "decline"},
+        {"action": "cancel"},
+    ]
