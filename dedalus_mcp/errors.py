@@ -6,7 +6,8 @@
     │   └── RemoteProtocolError      by the peer: the connection goes on
     ├── McpError                   a JSON-RPC error object: the peer's answer, or ours to it
     │   └── AskFailed                a question to the client's user came to nothing
-    │       └── NoActiveCall           ... because no call is being answered
+    │       ├── NoActiveCall           ... because no call is being answered
+    │       └── CapabilityMissing      ... because the client did not declare that it can be asked so
     ├── RequestTimeout             no answer came in time
     ├── ConnectionLost             no answer can come any more
     ├── InvalidArguments           arguments that do not fit what a handler takes
@@ -35,6 +36,7 @@ __all__ = (
     "UNSUPPORTED_PROTOCOL_VERSION",
     "URL_ELICITATION_REQUIRED",
     "AskFailed",
+    "CapabilityMissing",
     "ConnectionLost",
     "DedalusError",
     "ErrorData",
@@ -168,6 +170,26 @@ class AskFailed(McpError):
 
 class NoActiveCall(AskFailed, RuntimeError):
     """Something that only a running call can do was asked for outside of one."""
+
+
+class CapabilityMissing(AskFailed):
+    """The client did not declare the capability that a question needs.
+
+    Code -32601 where it is raised.  A handler on 2026-07-28 that lets it pass ends the request
+    with -32021 and `requiredCapabilities` instead (META-06).
+
+    Attributes:
+        required: What the client would have to declare, shaped as its capabilities.
+    """
+
+    required: dict[str, Any]
+
+    @classmethod
+    def of(cls, message: str, required: dict[str, Any]) -> CapabilityMissing:
+        """Make one."""
+        error = cls(METHOD_NOT_FOUND, message)
+        error.required = required
+        return error
 
 
 class RequestTimeout(DedalusError, TimeoutError):

@@ -8,6 +8,7 @@ Layer: L6; transports are imported where they are used.
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import sys
@@ -22,6 +23,8 @@ from dedalus_mcp.server.server import MCPServer
 from dedalus_mcp.transport import Duplex, Oversized, Target
 
 __all__ = ("InMemory", "open_target", "run", "serve", "serve_duplex")
+
+logger = logging.getLogger("dedalus_mcp")
 
 # A sync tool may be in the middle of something when the client goes.  It gets this long, in
 # seconds, before `run` leaves it behind: a thread cannot be stopped, only left.
@@ -136,14 +139,16 @@ class _Served:
     def __init__(self, near: Duplex) -> None:
         self._near = near
         self._tasks = Tasks()
+        self._scope = anyio.CancelScope()
         self._ready = anyio.Event()
-        self._error: Exception | None = None
+        self._error: BaseException | None = None
 
     async def start(self, server: MCPServer, far: Duplex) -> _Served:
         self._tasks.start(lambda: self._serve(server, far), self._ready.set, detached=True)
         try:
             await self._ready.wait()
         except BaseException:
+            self._scope.cancel()
             with anyio.CancelScope(shield=True):
                 await self.aclose()
             raise
@@ -163,11 +168,21 @@ class _Served:
 
     async def _serve(self, server: MCPServer, far: Duplex) -> None:
         try:
+<<<<<<< HEAD
             async with server.running():
                 self._ready.set()
                 await _conversation(server, far).run()
         except Exception as error:  # noqa: BLE001 - handed to whoever opens the connection
+=======
+            with self._scope:
+                async with server.running():
+                    self._ready.set()
+                    await _conversation(server, far).run()
+        except (Exception, SystemExit) as error:
+>>>>>>> sides
             self._error = error
+            if self._ready.is_set():  # who connected is served, and not to be blamed
+                logger.exception("the lifespan of server %r failed", server.name)
         finally:
             with anyio.CancelScope(shield=True):
                 await far.aclose()

@@ -22,7 +22,6 @@ from dedalus_mcp.client.link import Agreement, Link
 from dedalus_mcp.client.opening import Opening, open_link
 from dedalus_mcp.errors import ConnectionLost, RemoteProtocolError, ToolError
 from dedalus_mcp.jsonrpc.clock import Timeout
-from dedalus_mcp.jsonrpc.tasks import Tasks
 from dedalus_mcp.types import (
     CallToolRequestParams,
     CallToolResult,
@@ -104,7 +103,6 @@ class MCPClient:
         self._link = link
         self._agreement = agreement
         self._timeout = timeout
-        self._deliveries = Tasks()
 
     @classmethod
     def connect(  # noqa: PLR0913 - the settings of a connection, by keyword
@@ -227,7 +225,7 @@ class MCPClient:
         if self._link.ended is not None:
             raise ConnectionLost(self._link.ended)
         patience = self._timeout if isinstance(timeout, _Default) else _timeout(timeout)
-        heard = None if progress is None else _heard(Delivery(progress, self._deliveries))
+        heard = None if progress is None else _heard(Delivery(progress, self._link.deliveries))
         return await self._link.request(method, params, timeout=patience, progress=heard)
 
     async def ping(self, *, timeout: TimeoutLike | _Default = _DEFAULT) -> None:

@@ -1,4 +1,4 @@
-"""Hands what the read loop hears to one callback: in order, bounded, and never in the read loop.
+"""Hands what the read loop hears to callbacks: each in order, bounded, and never in the read loop.
 
 Layer: L4.
 """
@@ -8,12 +8,14 @@ from __future__ import annotations
 import inspect
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Any, Generic, TypeVar
+
+import anyio
 
 from dedalus_mcp.jsonrpc.tasks import Tasks
 
-__all__ = ("Delivery",)
+__all__ = ("Deliveries", "Delivery")
 
 logger = logging.getLogger("dedalus_mcp")
 
@@ -21,6 +23,55 @@ T = TypeVar("T")
 
 # A callback that is this far behind will not catch up; the newest are worth more than the oldest.
 MAX_WAITING = 1024
+# How long callbacks may take to clean up once their client is closed.
+CLOSING_SECONDS = 1.0
+
+
+class Deliveries:
+    """The callbacks of one client that run now.  They end with it: none keeps it from closing."""
+
+    def __init__(self) -> None:
+        self._tasks = Tasks()
+        self._running: set[_Running] = set()
+
+    def __len__(self) -> int:
+        return len(self._running)
+
+    def start(self, deliver: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Run `deliver()` in a task of its own."""
+        running = _Running()
+        self._running.add(running)
+        self._tasks.start(lambda: running.run(deliver), lambda: self._over(running))
+
+    async def close(self) -> None:
+        """Cancel all but the caller, which may be one of them, and wait for their end for a second."""
+        me = anyio.get_current_task().id
+        others = [running for running in self._running if running.task != me]
+        for running in others:
+            running.scope.cancel()
+        with anyio.move_on_after(CLOSING_SECONDS, shield=True):
+            for running in others:
+                await running.over.wait()
+
+    def _over(self, running: _Running) -> None:
+        self._running.discard(running)
+        running.over.set()
+
+
+class _Running:
+    """One task of `Deliveries`."""
+
+    __slots__ = ("over", "scope", "task")
+
+    def __init__(self) -> None:
+        self.scope = anyio.CancelScope()
+        self.over = anyio.Event()
+        self.task: int | None = None  # its id, once it has begun
+
+    async def run(self, deliver: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        self.task = anyio.get_current_task().id
+        with self.scope:
+            await deliver()
 
 
 class Delivery(Generic[T]):
@@ -28,12 +79,12 @@ class Delivery(Generic[T]):
 
     Args:
         callback: Sync (then it must not block) or async.  What it raises is logged.
-        tasks: Where it runs.
+        deliveries: Where it runs.
     """
 
-    def __init__(self, callback: Callable[[T], Any], tasks: Tasks) -> None:
+    def __init__(self, callback: Callable[[T], Any], deliveries: Deliveries) -> None:
         self._callback = callback
-        self._tasks = tasks
+        self._deliveries = deliveries
         self._waiting: deque[T] = deque()
         self._running = False
         self._dropped = 0
@@ -48,7 +99,7 @@ class Delivery(Generic[T]):
         self._waiting.append(value)
         if not self._running:
             self._running = True
-            self._tasks.start(self._deliver, lambda: None)
+            self._deliveries.start(self._deliver)
 
     async def _deliver(self) -> None:
         try:

@@ -17,13 +17,12 @@ from typing import Any, TypeAlias, TypeGuard
 import msgspec
 from anyio import to_thread
 
-from dedalus_mcp.client.delivery import Delivery
+from dedalus_mcp.client.delivery import Deliveries, Delivery
 from dedalus_mcp.client.form import Form
 from dedalus_mcp.errors import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, ErrorData, McpError
 from dedalus_mcp.jsonrpc.inbound import Inbound
 from dedalus_mcp.jsonrpc.messages import Notice
 from dedalus_mcp.jsonrpc.peer import Peer
-from dedalus_mcp.jsonrpc.tasks import Tasks
 from dedalus_mcp.schema import forms
 from dedalus_mcp.schema.signature import is_async, parameters
 from dedalus_mcp.types import (
@@ -64,17 +63,17 @@ class Handlers:
     """The `Handler` of a client's peer.  Give it its peer before feeding that.
 
     Args:
+        deliveries: Where handlers of notices run.
         elicitation: Answers forms.
         elicitation_url: Answers requests to visit a page.
         logging: Hears log messages.
-        tasks: Where handlers of notices run.
     """
 
     peer: Peer
 
     def __init__(
         self,
-        tasks: Tasks,
+        deliveries: Deliveries,
         *,
         elicitation: ElicitationHandler | None = None,
         elicitation_url: UrlElicitationHandler | None = None,
@@ -83,7 +82,7 @@ class Handlers:
         self._elicitation: Callable[[Any], Any] | None = elicitation
         self._takes_form = elicitation is not None and _takes_form(elicitation)
         self._elicitation_url: Callable[[Any], Any] | None = elicitation_url
-        self._log = None if logging is None else Delivery(logging, tasks)
+        self._log = None if logging is None else Delivery(logging, deliveries)
 
     @property
     def capabilities(self) -> ClientCapabilities:

@@ -15,6 +15,7 @@ import anyio
 import msgspec
 from msgspec import Raw
 
+from dedalus_mcp.client.delivery import Deliveries
 from dedalus_mcp.client.handlers import Handlers
 from dedalus_mcp.errors import RemoteProtocolError
 from dedalus_mcp.jsonrpc.clock import Timeout
@@ -65,11 +66,13 @@ class Link:
 
     Attributes:
         revision: The revision that we write and read.
+        deliveries: The callbacks that hear of it.
     """
 
-    def __init__(self, duplex: Duplex, make_handlers: Callable[[Tasks], Handlers], info: Implementation) -> None:
+    def __init__(self, duplex: Duplex, make_handlers: Callable[[Deliveries], Handlers], info: Implementation) -> None:
         self._tasks = Tasks()
-        handlers = make_handlers(self._tasks)
+        self.deliveries = Deliveries()
+        handlers = make_handlers(self.deliveries)
         self._conversation = Conversation(handlers, duplex, answers_malformed=False)
         self._peer = handlers.peer = self._conversation.peer
         self._envelope: dict[str, Any] = {}
@@ -137,6 +140,7 @@ class Link:
         self._conversation.stop(reason)
         with anyio.CancelScope(shield=True):  # bounded: the conversation's own end is
             await self._tasks.wait()
+            await self.deliveries.close()
 
     def _decoded(self, method: Method[P, R], raw: Raw) -> R:
         try:

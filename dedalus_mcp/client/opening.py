@@ -15,6 +15,7 @@ from typing import NamedTuple, TypeAlias
 
 import msgspec
 
+<<<<<<< HEAD
 from dedalus_mcp.client.era import (
     Handshake,
     Remembered,
@@ -24,12 +25,15 @@ from dedalus_mcp.client.era import (
     after_refusal,
     is_modern_refusal,
 )
+=======
+from dedalus_mcp.client.delivery import Deliveries
+from dedalus_mcp.client.era import Handshake, Speak, Verdict, after_discover, after_refusal, is_modern_refusal
+>>>>>>> sides
 from dedalus_mcp.client.handlers import Handlers
 from dedalus_mcp.client.link import Agreement, Link
 from dedalus_mcp.errors import ConnectionLost, McpError, RemoteProtocolError, RequestTimeout
 from dedalus_mcp.jsonrpc.clock import Timeout
-from dedalus_mcp.jsonrpc.tasks import Tasks
-from dedalus_mcp.transport import Target
+from dedalus_mcp.transport import Duplex, Target
 from dedalus_mcp.types import DiscoverResult, Implementation, InitializeRequestParams, NotificationParams, RequestParams
 from dedalus_mcp.types.meta import SERVER_INFO_KEY
 from dedalus_mcp.types.methods import DISCOVER, INITIALIZE, INITIALIZED
@@ -49,7 +53,7 @@ class Opening(NamedTuple):
         probe_timeout: How long it may keep silent before it counts as legacy.
     """
 
-    make_handlers: Callable[[Tasks], Handlers]
+    make_handlers: Callable[[Deliveries], Handlers]
     info: Implementation
     revision: str | None
     timeout: Timeout | None
@@ -65,7 +69,11 @@ class _EndedByProbe(Exception):
     """The connection ended while the probe waited for its answer."""
 
     def __init__(self, lost: ConnectionLost) -> None:
+<<<<<<< HEAD
         super().__init__(lost)
+=======
+        super().__init__()
+>>>>>>> sides
         self.lost = lost
 
 
@@ -83,6 +91,7 @@ async def open_link(target: Target, opening: Opening) -> tuple[Link, Agreement]:
     if opening.revision is not None and opening.revision not in REVISIONS:
         raise ValueError(f"no protocol revision {opening.revision!r}; legal are {', '.join(REVISIONS)}")
     if opening.revision in LEGACY:
+<<<<<<< HEAD
         return await _opened(target, opening, _initialize)
     if opening.revision is None and remembered.is_legacy(target):
         try:
@@ -95,17 +104,29 @@ async def open_link(target: Target, opening: Opening) -> tuple[Link, Agreement]:
 
 
 async def _found_out(target: Target, opening: Opening) -> tuple[Link, Agreement]:
+=======
+        return await _agreed(await target.open(), opening, _initialize)
+>>>>>>> sides
     try:
-        return await _opened(target, opening, _probe)
+        return await _agreed(await target.open(), opening, _probe)
     except _EndedByProbe as ended:
+        lost = ended.lost
         if opening.revision is not None:
+<<<<<<< HEAD
             raise ended.lost from None
+=======
+            raise lost from None
+>>>>>>> sides
     # Some legacy servers end at the first request they do not know: once more, without it.
-    return await _opened(target, opening, _initialize)
+    try:
+        duplex = await target.open()
+    except OSError as error:  # a connection that cannot be made twice: what ended it is the news
+        raise lost from error
+    return await _agreed(duplex, opening, _initialize)
 
 
-async def _opened(target: Target, opening: Opening, agree: _Agree) -> tuple[Link, Agreement]:
-    link = Link(await target.open(), opening.make_handlers, opening.info)
+async def _agreed(duplex: Duplex, opening: Opening, agree: _Agree) -> tuple[Link, Agreement]:
+    link = Link(duplex, opening.make_handlers, opening.info)
     try:
         return link, await agree(link, opening)
     except BaseException:

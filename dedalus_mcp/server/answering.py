@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import UNSET, Raw
 
-from dedalus_mcp.errors import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, McpError
+from dedalus_mcp.errors import (
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    MISSING_REQUIRED_CLIENT_CAPABILITY,
+    CapabilityMissing,
+    McpError,
+)
 from dedalus_mcp.jsonrpc.inbound import Inbound
 from dedalus_mcp.jsonrpc.messages import Notice
 from dedalus_mcp.jsonrpc.peer import Peer
@@ -70,7 +77,14 @@ class Answering:
 
     async def _handle(self, handled: Handled, params: Any, context: Context) -> Any:
         current.set(context)
-        return self._shaped(await handled(self._server, params), context.terms)
+        try:
+            result = await handled(self._server, params)
+        except CapabilityMissing as error:
+            if not context.modern:
+                raise
+            data = {"requiredCapabilities": error.required}
+            raise McpError(MISSING_REQUIRED_CLIENT_CAPABILITY, error.message, data) from error
+        return self._shaped(result, context.terms)
 
     def _shaped(self, result: Any, terms: Terms) -> Any:
         return complete(shape(result, terms.revision), terms.revision, self._server.info)

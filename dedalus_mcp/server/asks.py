@@ -24,6 +24,7 @@ from dedalus_mcp.errors import (
     INVALID_PARAMS,
     METHOD_NOT_FOUND,
     AskFailed,
+    CapabilityMissing,
     ConnectionLost,
     LocalProtocolError,
     McpError,
@@ -78,20 +79,20 @@ async def _asking() -> Context:
 
 
 def _check_capability(context: Context, params: ElicitRequestParams | ElicitRequestURLParams) -> None:
+    declared = context.client_capabilities.elicitation
+    mode = "url" if isinstance(params, ElicitRequestURLParams) else "form"
+    required = {"elicitation": {mode: {}}}
+    if declared is None:
+        raise CapabilityMissing.of("Client does not advertise the elicitation capability", required)
+    # Neither mode said means by form (ELIC-02).
+    legal = declared.url is not None if mode == "url" else declared.form is not None or declared.url is None
+    if not legal:
+        raise CapabilityMissing.of(f"Client does not advertise the elicitation capability for mode {mode!r}", required)
     if context.modern:
         raise AskFailed(
             METHOD_NOT_FOUND,
             f"Elicitation is not available on {context.revision}; it is on 2025-06-18 and 2025-11-25",
         )
-    declared = context.client_capabilities.elicitation
-    if declared is None:
-        raise AskFailed(METHOD_NOT_FOUND, "Client does not advertise the elicitation capability")
-    by_url = isinstance(params, ElicitRequestURLParams)
-    # Neither mode said means by form (ELIC-02).
-    legal = declared.url is not None if by_url else declared.form is not None or declared.url is None
-    if not legal:
-        mode = "url" if by_url else "form"
-        raise AskFailed(METHOD_NOT_FOUND, f"Client does not advertise the elicitation capability for mode {mode!r}")
 
 
 async def _ask(context: Context, params: Any, timeout: float | None) -> Any:

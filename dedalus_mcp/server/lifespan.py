@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Any
+from typing import Any, TypeAlias
 
 import anyio
 
@@ -18,72 +18,98 @@ from dedalus_mcp.jsonrpc.tasks import Tasks
 
 __all__ = ("Lifespan",)
 
+_Enter: TypeAlias = Callable[[], AbstractAsyncContextManager[Any]]
+
 
 class Lifespan:
     """Enters a context manager with the first user and leaves it with the last.
 
     Args:
         enter: Makes the context manager; None for nothing to set up.
-
-    Attributes:
-        value: What the context manager gave; None outside of it.
     """
 
-    def __init__(self, enter: Callable[[], AbstractAsyncContextManager[Any]] | None) -> None:
-        self.value: Any = None
+    def __init__(self, enter: _Enter | None) -> None:
         self._enter = enter
-        self._users = 0
-        self._run: _Run | None = None
+        self._life: _Life | None = None
+
+    @property
+    def value(self) -> Any:
+        """What the context manager gave; None outside of it."""
+        return None if self._life is None else self._life.value
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[Any]:
         """Be one of the users.
 
         Raises:
-            Exception: What the context manager raised on the way in.
+            Exception: What the context manager raised: on the way in to everybody who waited for
+                it, later on to the last who leaves.
         """
         if self._enter is None:
             yield None
             return
-        self._users += 1
-        run = self._run = self._run or _Run(self, self._enter)
+        life = await self._join(self._enter)
         try:
-            await run.entered.wait()
-            if run.error is not None:
-                raise run.error
-            yield self.value
+            await life.entered.wait()
+            if life.error is not None:
+                raise life.error
+            yield life.value
         finally:
-            self._users -= 1
-            if self._users == 0:
-                self._run = None
-                run.leave.set()
-                with anyio.CancelScope(shield=True):
-                    await run.over.wait()
+            life.users -= 1
+            if life.users == 0:
+                await life.leave()
+                if life.error is not None:
+                    raise life.error
+
+    async def _join(self, enter: _Enter) -> _Life:
+        while self._life is not None and self._life.users == 0 and not self._life.over.is_set():
+            await self._life.over.wait()  # one life at a time
+        if self._life is None or self._life.over.is_set():
+            self._life = _Life(enter)
+        self._life.users += 1
+        return self._life
 
 
-class _Run:
-    """One life: a task that enters, waits for the word to leave, and leaves."""
+class _Life:
+    """A task that enters, waits for the word to leave, and leaves."""
 
-    def __init__(self, lifespan: Lifespan, enter: Callable[[], AbstractAsyncContextManager[Any]]) -> None:
+    def __init__(self, enter: _Enter) -> None:
+        self.users = 0
+        self.value: Any = None
+        self.error: BaseException | None = None
         self.entered = anyio.Event()
-        self.leave = anyio.Event()
         self.over = anyio.Event()
-        self.error: Exception | None = None
-        self._lifespan = lifespan
+        self._leaving = anyio.Event()
+        self._scope = anyio.CancelScope()
         self._enter = enter
         Tasks().start(self._live, self._end)
 
+    async def leave(self) -> None:
+        """Leave, or stop entering, and return when that is over."""
+        self._leaving.set()
+        if not self.entered.is_set():  # nobody waits for it any more, and it may take for ever
+            self._scope.cancel()
+        with anyio.CancelScope(shield=True):
+            await self.over.wait()
+
     async def _live(self) -> None:
         try:
+<<<<<<< HEAD
             async with self._enter() as value:
                 self._lifespan.value = value
                 self.entered.set()
                 await self.leave.wait()
         except Exception as error:  # noqa: BLE001 - handed to those who wait to use it
+=======
+            with self._scope:
+                async with self._enter() as self.value:
+                    self.entered.set()
+                    await self._leaving.wait()
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - raised by `running`
+>>>>>>> sides
             self.error = error
-        finally:
-            self._lifespan.value = None
 
     def _end(self) -> None:
+        self.value = None
         self.entered.set()
         self.over.set()

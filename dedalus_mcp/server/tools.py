@@ -14,7 +14,7 @@ from typing import Any, get_args, get_origin
 
 from msgspec import UNSET, Raw
 
-from dedalus_mcp.errors import INVALID_PARAMS, AskFailed, InvalidArguments, McpError, ToolError
+from dedalus_mcp.errors import INVALID_PARAMS, AskFailed, CapabilityMissing, InvalidArguments, McpError, ToolError
 from dedalus_mcp.jsonrpc.failures import only_mcp_error
 from dedalus_mcp.schema.arguments import Arguments, summary
 from dedalus_mcp.schema.returns import Returns
@@ -145,7 +145,9 @@ def is_context(annotation: Any, default: Any = UNSET) -> bool:
 def _failure(name: str, error: Exception) -> CallToolResult:
     """What the model is told of an exception; protocol errors of the author's own pass on."""
     found = only_mcp_error(error)
-    if isinstance(found, AskFailed):
+    context = active_context()
+    to_be_declared = isinstance(found, CapabilityMissing) and context is not None and context.modern
+    if isinstance(found, AskFailed) and not to_be_declared:
         return failed(found.message)
     if found is not None:
         raise found from error

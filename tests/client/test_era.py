@@ -1,0 +1,134 @@
+"""What the answer to the probe says of a server: every verdict, without a loop."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dedalus_mcp.client.era import Handshake, Retry, Speak, after_discover, after_refusal, is_modern_refusal
+from dedalus_mcp.errors import (
+    HEADER_MISMATCH,
+    INVALID_PARAMS,
+    METHOD_NOT_FOUND,
+    MISSING_REQUIRED_CLIENT_CAPABILITY,
+    UNSUPPORTED_PROTOCOL_VERSION,
+    McpError,
+    RemoteProtocolError,
+)
+from dedalus_mcp.types import DiscoverResult, ServerCapabilities
+from dedalus_mcp.types.revisions import LATEST, LATEST_LEGACY, LEGACY, MODERN, REVISIONS
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8) | st.sampled_from(REVISIONS),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from(["supported", "requested", "x"]), inner)
+    ),
+    max_leaves=8,
+)
+
+
+def discovered(*versions: str) -> DiscoverResult:
+    return DiscoverResult(supportedVersions=list(versions), capabilities=ServerCapabilities())
+
+
+def unsupported(data: Any) -> McpError:
+    return McpError(UNSUPPORTED_PROTOCOL_VERSION, "Unsupported protocol version", data)
+
+
+def test_a_server_that_names_our_revision_is_spoken_to() -> None:
+    """DISC-04."""
+    assert after_discover(discovered("2099-01-01", LATEST, LATEST_LEGACY)) == Speak(LATEST)
+
+
+def test_a_server_that_names_only_legacy_revisions_is_shaken_hands_with() -> None:
+    assert after_discover(discovered("1999-01-01", LATEST_LEGACY)) == Handshake()
+
+
+@pytest.mark.parametrize("versions", [(), ("2099-01-01",)], ids=repr)
+def test_a_server_with_nothing_in_common_is_given_up(versions: tuple[str, ...]) -> None:
+    with pytest.raises(RemoteProtocolError, match="no revision in common"):
+        after_discover(discovered(*versions))
+
+
+@pytest.mark.parametrize(
+    ("data", "verdict"),
+    [
+        ({"supported": ["2099-01-01", LATEST]}, Retry(LATEST)),
+        ({"supported": [1, None, LATEST]}, Retry(LATEST)),
+        ({"supported": [LATEST_LEGACY]}, Handshake()),
+        ({"supported": []}, Handshake()),
+        ({"supported": LATEST}, Handshake()),
+        ({}, Handshake()),
+        ("nothing", Handshake()),
+        (None, Handshake()),
+    ],
+    ids=repr,
+)
+def test_a_refused_version_is_retried_with_one_in_common(data: Any, verdict: object) -> None:
+    """VER-02, VER-11: what the server supports decides, not that it refused."""
+    assert after_refusal(unsupported(data)) == verdict
+
+
+def test_a_refused_version_with_nothing_in_common_is_told_with_both_lists() -> None:
+    with pytest.raises(RemoteProtocolError) as raised:
+        after_refusal(unsupported({"supported": ["2099-01-01"], "requested": LATEST}))
+
+    assert "2099-01-01" in str(raised.value)
+    for revision in REVISIONS:
+        assert revision in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (McpError(MISSING_REQUIRED_CLIENT_CAPABILITY, "Missing", {"requiredCapabilities": {"roots": {}}}), "roots"),
+        (McpError(HEADER_MISMATCH, "Header mismatch"), "Header mismatch"),
+        (McpError(INVALID_PARAMS, "`_meta` member io.modelcontextprotocol/protocolVersion is missing"), "refused"),
+    ],
+    ids=repr,
+)
+def test_a_modern_refusal_that_no_retry_cures_is_told(error: McpError, said: str) -> None:
+    with pytest.raises(RemoteProtocolError, match=said):
+        after_refusal(error)
+
+
+@pytest.mark.parametrize("code", [METHOD_NOT_FOUND, INVALID_PARAMS, -32600, -32603, -32000, 0, 1, -32002])
+def test_any_other_error_is_that_of_a_legacy_server(code: int) -> None:
+    """VER-10: the fallback depends on no single code."""
+    assert after_refusal(McpError(code, "whatever")) == Handshake()
+
+
+def test_an_initialize_refused_with_a_modern_version_shows_a_modern_server() -> None:
+    """VER-08."""
+    assert is_modern_refusal(unsupported({"supported": [LATEST]}))
+    assert not is_modern_refusal(unsupported({"supported": [LATEST_LEGACY]}))
+    assert not is_modern_refusal(McpError(METHOD_NOT_FOUND, "no", {"supported": [LATEST]}))
+
+
+@given(
+    code=st.sampled_from([UNSUPPORTED_PROTOCOL_VERSION, -32021, -32020, INVALID_PARAMS, 0]) | st.integers(), data=JSON
+)
+def test_any_refusal_gives_a_verdict_or_one_documented_error(code: int, data: Any) -> None:
+    error = McpError(code, "Refused", data)
+    try:
+        verdict = after_refusal(error)
+    except RemoteProtocolError:
+        assert not is_modern_refusal(error)
+    else:
+        assert isinstance(verdict, Retry | Handshake)
+        assert is_modern_refusal(error) == isinstance(verdict, Retry)
+
+
+@given(st.lists(st.sampled_from(REVISIONS) | st.text(max_size=12)))
+def test_the_newest_revision_in_common_is_spoken(versions: list[str]) -> None:
+    modern = [revision for revision in MODERN if revision in versions]
+    try:
+        verdict = after_discover(discovered(*versions))
+    except RemoteProtocolError:
+        assert not set(versions) & set(REVISIONS)
+    else:
+        assert verdict == (Speak(modern[-1]) if modern else Handshake())
+        assert modern or set(versions) & set(LEGACY)

@@ -1,0 +1,241 @@
+"""`Lifespan`: one life for all users, whoever comes first or goes last."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+
+import anyio
+import pytest
+from anyio import wait_all_tasks_blocked
+from anyio.lowlevel import checkpoint
+
+from dedalus_mcp.server.lifespan import Lifespan
+
+Enter = Callable[[], AbstractAsyncContextManager[int]]
+
+
+def counting(log: list[str]) -> Enter:
+    @asynccontextmanager
+    async def enter() -> AsyncGenerator[int]:
+        log.append("in")
+        await checkpoint()
+        yield len(log)
+        await checkpoint()
+        log.append("out")
+
+    return enter
+
+
+async def test_without_a_context_manager_there_is_nothing_to_do() -> None:
+    lifespan = Lifespan(None)
+
+    async with lifespan.running() as value:
+        assert value is None
+        assert lifespan.value is None
+
+
+async def test_many_users_share_one_life_and_end_it_in_any_order() -> None:
+    log: list[str] = []
+    lifespan = Lifespan(counting(log))
+    first_may_go, second_may_go = anyio.Event(), anyio.Event()
+
+    async def use(may_go: anyio.Event) -> None:
+        async with lifespan.running() as value:
+            assert value == lifespan.value == 1
+            await may_go.wait()
+
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as group:
+            group.start_soon(use, first_may_go)
+            group.start_soon(use, second_may_go)
+            await wait_all_tasks_blocked()
+            first_may_go.set()  # the one that entered goes first
+            await wait_all_tasks_blocked()
+            assert log == ["in"]
+            assert lifespan.value == 1
+            second_may_go.set()
+
+    assert log == ["in", "out"]
+    assert lifespan.value is None
+
+
+async def test_a_user_that_comes_while_one_life_ends_waits_for_its_end_and_begins_another() -> None:
+    log: list[str] = []
+    may_end = anyio.Event()
+
+    @asynccontextmanager
+    async def enter() -> AsyncGenerator[int]:
+        log.append("in")
+        yield len(log)
+        await may_end.wait()
+        log.append("out")
+
+    lifespan = Lifespan(enter)
+    seen: list[int] = []
+
+    async def use() -> None:
+        async with lifespan.running():
+            await checkpoint()
+            seen.append(lifespan.value)
+
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as group:
+            group.start_soon(use)
+            await wait_all_tasks_blocked()
+            group.start_soon(use)
+            group.start_soon(use)
+            await wait_all_tasks_blocked()
+            assert log == ["in"]
+            may_end.set()
+
+    assert log == ["in", "out", "in", "out"]
+    assert seen == [1, 3, 3]
+
+
+async def test_an_error_on_the_way_in_reaches_everybody_who_waited_and_the_next_tries_again() -> None:
+    attempts: list[str] = []
+
+    @asynccontextmanager
+    async def enter() -> AsyncGenerator[None]:
+        attempts.append("in")
+        await checkpoint()
+        if len(attempts) == 1:
+            raise KeyError("no database")
+        yield
+
+    lifespan = Lifespan(enter)
+    errors: list[str] = []
+
+    async def use() -> None:
+        try:
+            async with lifespan.running():
+                pytest.fail("entered")
+        except KeyError as error:
+            errors.append(str(error))
+
+    async with anyio.create_task_group() as group:
+        for _ in range(3):
+            group.start_soon(use)
+    async with lifespan.running():
+        pass
+
+    assert errors == ["'no database'"] * 3
+    assert attempts == ["in", "in"]
+
+
+@pytest.mark.parametrize("error", [KeyError("out"), SystemExit(3)], ids=repr)
+async def test_an_error_on_the_way_out_reaches_the_last_user(error: BaseException) -> None:
+    @asynccontextmanager
+    async def enter() -> AsyncGenerator[int]:
+        yield 1
+        raise error
+
+    lifespan = Lifespan(enter)
+
+    async def use_twice() -> None:
+        async with lifespan.running():
+            async with lifespan.running():
+                pass
+            assert lifespan.value == 1
+
+    with pytest.raises(type(error)) as raised:
+        await use_twice()
+    assert raised.value is error
+    assert lifespan.value is None
+
+
+async def test_the_users_own_error_comes_out_as_itself() -> None:
+    log: list[str] = []
+
+    with pytest.raises(KeyError, match="mine"):
+        async with Lifespan(counting(log)).running():
+            raise KeyError("mine")
+    assert log == ["in", "out"]
+
+
+async def test_a_life_that_breaks_is_reported_and_the_next_user_begins_another() -> None:
+    lives: list[anyio.Event] = []
+
+    async def fail_at(signal: anyio.Event) -> None:
+        await signal.wait()
+        raise KeyError("lost the database")
+
+    @asynccontextmanager
+    async def enter() -> AsyncGenerator[int]:
+        lives.append(anyio.Event())
+        async with anyio.create_task_group() as group:
+            group.start_soon(fail_at, lives[-1])
+            yield len(lives)
+            group.cancel_scope.cancel()
+
+    lifespan = Lifespan(enter)
+
+    async def outlive() -> None:
+        async with lifespan.running():
+            lives[0].set()
+            await wait_all_tasks_blocked()
+            assert lifespan.value is None
+            async with lifespan.running() as value:
+                assert value == lifespan.value == 2
+
+    with pytest.raises(ExceptionGroup) as raised:
+        await outlive()
+    assert raised.group_contains(KeyError, match="lost the database")
+
+
+async def test_whoever_gives_up_waiting_for_the_way_in_stops_it() -> None:
+    ended = anyio.Event()
+
+    @asynccontextmanager
+    async def enter() -> AsyncGenerator[None]:
+        try:
+            await anyio.sleep_forever()
+            yield
+        finally:
+            ended.set()
+
+    lifespan = Lifespan(enter)
+
+    async def use() -> None:
+        async with lifespan.running():
+            pytest.fail("entered")
+
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as group:
+            group.start_soon(use)
+            await wait_all_tasks_blocked()
+            group.cancel_scope.cancel()
+        await ended.wait()
+    assert lifespan.value is None
+
+
+async def test_one_who_gives_up_stops_nothing_for_the_others() -> None:
+    may_enter, may_go = anyio.Event(), anyio.Event()
+    values: list[int] = []
+
+    @asynccontextmanager
+    async def enter() -> AsyncGenerator[int]:
+        await may_enter.wait()
+        yield 1
+
+    lifespan = Lifespan(enter)
+
+    async def use() -> None:
+        async with lifespan.running() as value:
+            values.append(value)
+            await may_go.wait()
+
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as group:
+            with anyio.CancelScope() as scope:
+                group.start_soon(use)
+                await wait_all_tasks_blocked()
+                async with anyio.create_task_group() as impatient:
+                    impatient.start_soon(use)
+                    await wait_all_tasks_blocked()
+                    scope.cancel()
+            may_enter.set()
+            await wait_all_tasks_blocked()
+            may_go.set()
+    assert values == [1]
