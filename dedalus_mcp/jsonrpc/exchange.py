@@ -128,11 +128,14 @@ class Exchange(Generic[Waiter, Run]):
         """Free the id of their running call and return the run to be ended; None if there is none."""
         return None if id is None else self._running.pop(id, None)
 
-    def finish(self, id: RequestId, run: Run) -> None:
-        """The run is over, however it ended.  Idempotent."""
+    def finish(self, id: RequestId, run: Run) -> bool:
+        """The run is over, however it ended; True the first time."""
+        if run not in self._busy:
+            return False
+        self._busy.remove(run)
         if self._running.get(id) is run:
             del self._running[id]
-        self._busy.discard(run)
+        return True
 
     def lose(self, reason: str) -> list[Waiter]:
         """No reply can come any more: refuse new calls both ways, and settle ours.  Idempotent."""

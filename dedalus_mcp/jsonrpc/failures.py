@@ -4,17 +4,24 @@
     a group of one McpError             the same: tasks wrap what they raise
     anything else                       -32603 "Internal error", and the log has the rest
 
-Layer: L1; imports `errors` only.
+Layer: L1; imports `errors`, `messages` and `codec` only.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from typing import cast
 
-from dedalus_mcp.errors import INTERNAL_ERROR, ErrorData, McpError
+import msgspec
 
-__all__ = ("INTERNAL", "only_mcp_error")
+from dedalus_mcp.errors import INTERNAL_ERROR, ErrorData, LocalProtocolError, McpError
+from dedalus_mcp.jsonrpc.codec import encode
+from dedalus_mcp.jsonrpc.messages import Failure, RequestId
+
+__all__ = ("INTERNAL", "encode_failure", "only_mcp_error")
+
+logger = logging.getLogger("dedalus_mcp")
 
 INTERNAL = ErrorData(INTERNAL_ERROR, "Internal error")
 """What the peer reads of a failure that is none of its business."""
@@ -26,9 +33,20 @@ def only_mcp_error(error: BaseException, *cancelled: type[BaseException]) -> Mcp
     return leaves[0] if len(leaves) == 1 and isinstance(leaves[0], McpError) else None
 
 
+def encode_failure(id: RequestId, error: ErrorData) -> bytes:
+    """Write an error reply; what is not JSON in it is left out: its data, or else all of it."""
+    try:
+        return encode(Failure(id, error))
+    except LocalProtocolError:
+        logger.exception("the error that answers call %.80r is not JSON", id)
+    return encode_failure(id, msgspec.structs.replace(error, data=None) if error.data is not None else INTERNAL)
+
+
 def _leaves(error: BaseException) -> Iterator[BaseException]:
-    if isinstance(error, BaseExceptionGroup):
-        for inner in cast("BaseExceptionGroup[BaseException]", error).exceptions:
-            yield from _leaves(inner)
-    else:
-        yield error
+    left = [error]  # not by recursion: groups may be nested deeper than the stack is
+    while left:
+        error = left.pop()
+        if isinstance(error, BaseExceptionGroup):
+            left += cast("BaseExceptionGroup[BaseException]", error).exceptions
+        else:
+            yield error

@@ -29,10 +29,10 @@ from dedalus_mcp.jsonrpc import oversized
 from dedalus_mcp.jsonrpc.clock import Timeout
 from dedalus_mcp.jsonrpc.codec import decode, encode
 from dedalus_mcp.jsonrpc.exchange import Exchange, Stray
-from dedalus_mcp.jsonrpc.failures import INTERNAL, only_mcp_error
+from dedalus_mcp.jsonrpc.failures import INTERNAL, encode_failure, only_mcp_error
 from dedalus_mcp.jsonrpc.inbound import BatchReply, Inbound
 from dedalus_mcp.jsonrpc.messages import Call, Failure, Malformed, Message, Notice, RequestId, Success
-from dedalus_mcp.jsonrpc.tasks import Tasks
+from dedalus_mcp.jsonrpc.tasks import Tasks, is_foreign
 from dedalus_mcp.jsonrpc.waiter import Progress, Waiter
 from dedalus_mcp.transport import Channel, Oversized
 
@@ -141,20 +141,23 @@ class Peer:
             self._take(oversized.refuse_batch(), channel, None)
 
     def _take(self, message: Message | Malformed, channel: Channel, batch: BatchReply | None) -> None:
-        match message:
-            case Call():
-                self._begin(Inbound(message.id, message.method, message.params, channel, batch))
-            case Success() | Failure():
-                self._settle(message)
-            case Notice(method=method):
-                if method == CANCELLED:
-                    self._cancel(message)
-                elif method == PROGRESS:
-                    self._progress(message)
-                else:
-                    self._handler.hear(message)
-            case Malformed():
-                self._reject(message, channel, batch)
+        try:
+            match message:
+                case Call():
+                    self._begin(Inbound(message.id, message.method, message.params, channel, batch))
+                case Success() | Failure():
+                    self._settle(message)
+                case Notice(method=method):
+                    if method == CANCELLED:
+                        self._cancel(message)
+                    elif method == PROGRESS:
+                        self._progress(message)
+                    else:
+                        self._handler.hear(message)
+                case Malformed():
+                    self._reject(message, channel, batch)
+        except Exception:  # whoever listens: its fault must not cost the connection
+            logger.exception("taking a message failed")
 
     def _settle(self, reply: Success | Failure | Malformed) -> None:
         waiter = self._exchange.settle(reply.id)
@@ -224,44 +227,56 @@ class Peer:
 
     def _reply(self, call: Inbound, frame: bytes) -> None:
         """Reply to a call that needed no task; one is only started where the channel is full."""
-        self._finish(call)
         if call.channel.full:
-            self._tasks.start(lambda: self._reply_when_ready(call, frame), lambda: None)
+            self._tasks.start(lambda: self._reply_when_ready(call, frame), lambda: self._finish(call, None))
         else:
-            call.reply(frame)
+            self._finish(call, frame)
 
     async def _reply_when_ready(self, call: Inbound, frame: bytes) -> None:
-        await call.channel.ready()
-        call.reply(frame)
+        with call.scope:
+            await call.channel.ready()
+        self._finish(call, frame)
 
     async def _answer(self, call: Inbound, answer: CoroutineType[Any, Any, Any]) -> None:
         frame = None
         try:
             with call.scope:
                 frame = await self._run(call, answer)
+                call.finished = True
+                if call.channel.full:  # still in flight, or replies would pile up without bound
+                    await call.channel.ready()
         except Exception:  # a scope can let out what was raised while it was cancelled
-            logger.debug("call %.80r ended with an error after it was cancelled", call.method, exc_info=True)
-        self._finish(call)
-        if call.cancelled is not None:
-            frame = None
-        elif call.channel.full:
-            await call.channel.ready()
-        call.reply(frame)
+            level = logging.ERROR if call.cancelled is None else logging.DEBUG
+            logger.log(level, "answering %.80r failed", call.method, exc_info=True)
+        self._finish(call, frame)
 
     async def _run(self, call: Inbound, answer: CoroutineType[Any, Any, Any]) -> bytes:
         try:
             return self._succeeded(call, await answer)
-        except (KeyboardInterrupt, GeneratorExit, anyio.get_cancelled_exc_class()):
+        except (KeyboardInterrupt, GeneratorExit):
             raise
-        except BaseException as error:  # noqa: BLE001 - the boundary: nothing may leave a handler's task
+        except BaseException as error:
+            foreign = call.cancelled is None and is_foreign(error)
+            if isinstance(error, anyio.get_cancelled_exc_class()) and not foreign:
+                raise
             return self._failed(call, error)
 
-    def _finish(self, call: Inbound) -> None:
+    def _finish(self, call: Inbound, frame: bytes | None) -> None:
+        """Free the id and reply, unless nobody wants that.  Idempotent.
+
+        A call that is wanted always gets a reply, also when its task was ended by force.
+        """
         call.finished = True
-        self._exchange.finish(call.id, call)  # before the reply is out: the peer may reuse the id at once
+        if not self._exchange.finish(call.id, call):  # before the reply is out: the peer may reuse the id at once
+            return
+        if call.cancelled is not None:
+            frame = None
+        elif frame is None:
+            frame = encode_failure(call.id, INTERNAL)
+        call.reply(frame)
 
     def _ended(self, call: Inbound, answer: CoroutineType[Any, Any, Any]) -> None:
-        self._finish(call)
+        self._finish(call, None)
         answer.close()  # never begun, if the task was cancelled before its first step
 
     def _succeeded(self, call: Inbound, result: Any) -> bytes:
@@ -273,17 +288,10 @@ class Peer:
     def _failed(self, call: Inbound, error: BaseException) -> bytes:
         mcp_error = only_mcp_error(error, anyio.get_cancelled_exc_class())
         if mcp_error is not None:
-            return self._failure(call, mcp_error)
+            return encode_failure(call.id, mcp_error.error)
         if call.cancelled is None:
             logger.error("answering %.80r failed", call.method, exc_info=error)
-        return encode(Failure(call.id, INTERNAL))
-
-    def _failure(self, call: Inbound, error: McpError) -> bytes:
-        try:
-            return encode(Failure(call.id, error.error))
-        except LocalProtocolError:
-            logger.exception("the data of the error that answers %.80r is not JSON", call.method)
-            return encode(Failure(call.id, msgspec.structs.replace(error.error, data=None)))
+        return encode_failure(call.id, INTERNAL)
 
     # Our calls.
 
@@ -321,23 +329,18 @@ class Peer:
         waiter = Waiter(method, timeout, progress[1] if progress else None)
         id = self._exchange.open(waiter)
         reason = "no longer wanted"
-        sent = False
         try:
             frame = encode(Call(id, method, params))
-            if channel.full:
-                await channel.ready()
             if progress is not None:
                 self._tokens[progress[0]] = waiter
-            sent = True
-            channel.send(frame)
-            await waiter.wait(stopped=self._stops > 0)
+            await waiter.wait(frame, channel, stopped=self._stops > 0)
         except RequestTimeout:
             reason = "timed out"
             raise
         finally:
             if progress is not None:
                 self._tokens.pop(progress[0], None)
-            if self._exchange.abandon(id) and sent and method not in NEVER_CANCELLED:
+            if self._exchange.abandon(id) and waiter.sent and method not in NEVER_CANCELLED:
                 self._notify_cancelled(id, reason, channel)
         return waiter.result()
 

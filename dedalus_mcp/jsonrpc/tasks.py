@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 
 import anyio
 
-__all__ = ("Tasks", "being_cancelled")
+__all__ = ("Tasks", "being_cancelled", "is_foreign")
 
 Run: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
 
@@ -96,3 +96,11 @@ def being_cancelled() -> bool:
         return False
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
+
+
+def is_foreign(cancellation: BaseException) -> bool:
+    """Whether it is not the current task that was cancelled, but something that it waited for.
+
+    On asyncio both raise the same error; trio has none that could wander.
+    """
+    return isinstance(cancellation, asyncio.CancelledError) and not being_cancelled()

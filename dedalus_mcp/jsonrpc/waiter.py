@@ -13,6 +13,7 @@ from msgspec import Raw
 from dedalus_mcp.errors import ConnectionLost, McpError, RemoteProtocolError, RequestTimeout
 from dedalus_mcp.jsonrpc.clock import Clock, Timeout
 from dedalus_mcp.jsonrpc.messages import Failure, Malformed, Success
+from dedalus_mcp.transport import Channel
 
 __all__ = ("Progress", "Waiter")
 
@@ -27,13 +28,17 @@ class Waiter:
         method: The method called, for errors.
         timeout: How long to wait; None for no limit.
         progress: Told about each progress notice of the call.
+
+    Attributes:
+        sent: Whether the call has gone out.
     """
 
-    __slots__ = ("_clock", "_event", "_outcome", "_scope", "_timeout", "method", "progress")
+    __slots__ = ("_clock", "_event", "_outcome", "_scope", "_timeout", "method", "progress", "sent")
 
     def __init__(self, method: str, timeout: Timeout | None, progress: Progress | None) -> None:
         self.method = method
         self.progress = progress
+        self.sent = False
         self._timeout = timeout
         self._event = anyio.Event()
         self._outcome: Success | Exception | None = None
@@ -49,28 +54,41 @@ class Waiter:
         else:
             self._outcome = outcome
         self._event.set()
+        if not self.sent and self._scope is not None:
+            self._scope.cancel()
 
-    async def wait(self, *, stopped: bool) -> None:
-        """Wait until settled.
+    async def wait(self, frame: bytes, channel: Channel, *, stopped: bool) -> None:
+        """Send the call as soon as the channel has room, and wait until it is settled.
 
         Args:
+            frame: The call.
+            channel: Where it goes out.
             stopped: Whether the clock is stopped at first.
 
         Raises:
             RequestTimeout: The clock ran out first.
         """
-        if self._timeout is None:
-            await self._event.wait()
+        if self._timeout is None and not channel.full:  # a scope costs as much as all the rest
+            await self._send_and_wait(frame, channel)
             return
         now = anyio.current_time()
-        self._clock = Clock(self._timeout, now)
-        if stopped:
-            self._clock.stop(now)
-        self._scope = anyio.CancelScope(deadline=self._clock.deadline)
+        self._scope = anyio.CancelScope()
+        if self._timeout is not None:
+            self._clock = Clock(self._timeout, now)
+            if stopped:
+                self._clock.stop(now)
+            self._scope.deadline = self._clock.deadline
         with self._scope:
-            await self._event.wait()
+            if channel.full:
+                await channel.ready()
+            await self._send_and_wait(frame, channel)
         if self._outcome is None:
             raise RequestTimeout(self.method, anyio.current_time() - now)
+
+    async def _send_and_wait(self, frame: bytes, channel: Channel) -> None:
+        self.sent = True
+        channel.send(frame)
+        await self._event.wait()
 
     def result(self) -> Raw:
         """Return the result of a settled call.

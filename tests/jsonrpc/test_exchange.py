@@ -212,7 +212,8 @@ def test_close_hands_back_every_waiter_and_run_once() -> None:
     assert exchange.close("closed") == (["w"], [run])
     assert exchange.close("closed") == ([], [])
     assert exchange.busy == 1  # until it has cleaned up
-    exchange.finish(7, run)
+    assert exchange.finish(7, run)
+    assert not exchange.finish(7, run)
     assert exchange.busy == 0
 
 

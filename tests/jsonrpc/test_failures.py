@@ -55,6 +55,14 @@ def test_anything_else_is_none_of_the_peers_business(error: BaseException) -> No
     assert only_mcp_error(error, GONE) is None
 
 
+def test_nesting_deeper_than_the_stack_is_no_obstacle() -> None:
+    error: BaseException = MINE
+    for _ in range(5000):
+        error = group(error)
+
+    assert only_mcp_error(error) is MINE
+
+
 trees = st.recursive(
     st.sampled_from(["mine", "other", "gone"]), lambda inner: st.lists(inner, min_size=1, max_size=3), max_leaves=8
 )

@@ -8,12 +8,24 @@ from typing import Any
 import anyio
 import msgspec
 import pytest
+from msgspec import Raw
 
 from dedalus_mcp.errors import LocalProtocolError, McpError, RemoteProtocolError
 from dedalus_mcp.jsonrpc.inbound import Inbound
 from dedalus_mcp.jsonrpc.peer import Peer
 from dedalus_mcp.transport import Oversized
-from tests.jsonrpc.wire import Answers, Asking, call, cancelled, conversing, failure, notice, remains, success
+from tests.jsonrpc.wire import (
+    Answers,
+    Asking,
+    call,
+    cancelled,
+    conversing,
+    failure,
+    feed,
+    notice,
+    remains,
+    success,
+)
 
 
 async def test_call_is_answered_under_its_own_id() -> None:
@@ -154,9 +166,9 @@ async def test_call_that_is_no_json_is_refused_and_nothing_is_sent() -> None:
 async def test_progress_reaches_the_call_whose_token_it_carries() -> None:
     """B005: 0 and the empty string are tokens like any other; malformed progress is dropped."""
     for token in (0, "", "t", 7):
-        told: list[Any] = []
+        told: list[Raw] = []
         async with conversing() as (conversation, wire), Asking(conversation.peer) as asking:
-            waiting = asking("a", progress=(token, lambda raw, told=told: told.append(msgspec.json.decode(raw))))
+            waiting = asking("a", progress=(token, told.append))
             await wire.receive()
             for wrong in ({"progressToken": "other"}, {"progressToken": None}, {"progressToken": 1.5}, {}):
                 await wire.send(notice("notifications/progress", wrong))
@@ -168,7 +180,7 @@ async def test_progress_reaches_the_call_whose_token_it_carries() -> None:
             await waiting()
             await wire.send(notice("notifications/progress", {"progressToken": token, "progress": 2}))
             assert await wire.quiet() == []
-        assert told == [{"progressToken": token, "progress": 1}]
+        assert [msgspec.json.decode(params) for params in told] == [{"progressToken": token, "progress": 1}]
 
 
 # What is no message.
@@ -239,7 +251,7 @@ async def test_two_thousand_damaged_messages_leave_the_conversation_alive() -> N
 
 
 def fed(peer: Peer, head: bytes, tail: bytes = b"") -> None:
-    peer.feed(Oversized(1000, head, tail), peer._channel)
+    feed(peer, Oversized(1000, head, tail))
 
 
 async def test_oversized_reply_fails_the_call_it_names() -> None:

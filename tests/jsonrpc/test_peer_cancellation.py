@@ -13,7 +13,7 @@ from dedalus_mcp.errors import ConnectionLost, McpError, RequestTimeout
 from dedalus_mcp.jsonrpc.clock import Timeout
 from dedalus_mcp.jsonrpc.inbound import Inbound
 from dedalus_mcp.jsonrpc.peer import Peer
-from tests.jsonrpc.wire import Answers, Asking, call, cancelled, conversing, ended, joined, remains, success
+from tests.jsonrpc.wire import Answers, Asking, busy, call, cancelled, conversing, ended, feed, joined, remains, success
 
 # Theirs.
 
@@ -91,7 +91,7 @@ async def test_cancelled_call_gets_no_reply_whatever_its_handler_makes_of_it(
         await wire.send(cancelled(2))
         await anyio.sleep(20)
         assert await wire.quiet() == []
-        assert conversation.peer._exchange.busy == 4
+        assert busy(conversation.peer) == 4
 
         await wire.send(*[call(id, "echo") for id in range(10, 20)])
         assert await wire.receive_many(10) == [success(id) for id in range(10, 20)]
@@ -113,10 +113,7 @@ async def test_handler_that_finishes_while_it_is_cancelled_is_not_answered() -> 
             await anyio.wait_all_tasks_blocked()
             if not cancel_first:
                 gate.set()
-            conversation.peer.feed(
-                b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}',
-                conversation.peer._channel,
-            )
+            feed(conversation.peer, b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}')
             gate.set()
 
             assert await wire.quiet() == []
@@ -133,7 +130,7 @@ async def test_id_of_a_cancelled_call_can_be_used_while_the_old_handler_cleans_u
         assert await wire.receive() == success(7, {"second": True})
         await wire.send(call(7, "block"))
         await anyio.wait_all_tasks_blocked()
-        assert conversation.peer._exchange.busy == 2
+        assert busy(conversation.peer) == 2
         await wire.send(cancelled(7))
 
         assert await wire.quiet() == []
@@ -149,8 +146,7 @@ async def test_cancelling_one_call_leaves_the_one_with_the_same_digits_alone() -
         await wire.send(call(1, "block"), call("1", "block"), cancelled("1"))
         await wire.quiet()
 
-        assert conversation.peer._exchange.cancel("1") is None
-        assert conversation.peer._exchange.busy == 1
+        assert busy(conversation.peer) == 1
 
 
 # Ours.
@@ -205,7 +201,7 @@ async def test_answered_call_is_never_cancelled() -> None:
     async with conversing() as (conversation, wire), Asking(conversation.peer) as asking:
         waiting = asking("a", scope=scope)
         await wire.receive()
-        conversation.peer.feed(b'{"jsonrpc":"2.0","id":1,"result":{}}', conversation.peer._channel)
+        feed(conversation.peer, b'{"jsonrpc":"2.0","id":1,"result":{}}')
         scope.cancel()
         await waiting()
 

@@ -7,6 +7,9 @@
 Leaving the block ends the conversation from afar, and nothing may be left of it.
 """
 
+# The tables of the engine are nobody's business but its tests':
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import json
@@ -148,6 +151,16 @@ def remains(peer: Peer) -> int:
         + len(peer._tokens)
         + len(peer._tasks)
     )
+
+
+def busy(peer: Peer) -> int:
+    """How many calls of theirs are in flight."""
+    return peer._exchange.busy
+
+
+def feed(peer: Peer, frame: bytes | Oversized) -> None:
+    """Hand a frame to the peer as if its transport had received it, at this very moment."""
+    peer.feed(frame, peer._channel)
 
 
 @asynccontextmanager
