@@ -168,18 +168,11 @@ class _Served:
 
     async def _serve(self, server: MCPServer, far: Duplex) -> None:
         try:
-<<<<<<< HEAD
-            async with server.running():
-                self._ready.set()
-                await _conversation(server, far).run()
-        except Exception as error:  # noqa: BLE001 - handed to whoever opens the connection
-=======
             with self._scope:
                 async with server.running():
                     self._ready.set()
                     await _conversation(server, far).run()
         except (Exception, SystemExit) as error:
->>>>>>> sides
             self._error = error
             if self._ready.is_set():  # who connected is served, and not to be blamed
                 logger.exception("the lifespan of server %r failed", server.name)

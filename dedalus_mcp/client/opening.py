@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeAlias
 
 import msgspec
 
-<<<<<<< HEAD
+from dedalus_mcp.client.delivery import Deliveries
 from dedalus_mcp.client.era import (
     Handshake,
     Remembered,
@@ -25,10 +25,6 @@ from dedalus_mcp.client.era import (
     after_refusal,
     is_modern_refusal,
 )
-=======
-from dedalus_mcp.client.delivery import Deliveries
-from dedalus_mcp.client.era import Handshake, Speak, Verdict, after_discover, after_refusal, is_modern_refusal
->>>>>>> sides
 from dedalus_mcp.client.handlers import Handlers
 from dedalus_mcp.client.link import Agreement, Link
 from dedalus_mcp.errors import ConnectionLost, McpError, RemoteProtocolError, RequestTimeout
@@ -69,11 +65,7 @@ class _EndedByProbe(Exception):
     """The connection ended while the probe waited for its answer."""
 
     def __init__(self, lost: ConnectionLost) -> None:
-<<<<<<< HEAD
-        super().__init__(lost)
-=======
         super().__init__()
->>>>>>> sides
         self.lost = lost
 
 
@@ -91,11 +83,10 @@ async def open_link(target: Target, opening: Opening) -> tuple[Link, Agreement]:
     if opening.revision is not None and opening.revision not in REVISIONS:
         raise ValueError(f"no protocol revision {opening.revision!r}; legal are {', '.join(REVISIONS)}")
     if opening.revision in LEGACY:
-<<<<<<< HEAD
-        return await _opened(target, opening, _initialize)
+        return await _agreed(await target.open(), opening, _initialize)
     if opening.revision is None and remembered.is_legacy(target):
         try:
-            return await _opened(target, opening, _initialize)
+            return await _agreed(await target.open(), opening, _initialize)
         except (McpError, RemoteProtocolError, RequestTimeout, ConnectionLost):
             remembered.forget(target)
     link, agreement = await _found_out(target, opening)
@@ -104,19 +95,12 @@ async def open_link(target: Target, opening: Opening) -> tuple[Link, Agreement]:
 
 
 async def _found_out(target: Target, opening: Opening) -> tuple[Link, Agreement]:
-=======
-        return await _agreed(await target.open(), opening, _initialize)
->>>>>>> sides
     try:
         return await _agreed(await target.open(), opening, _probe)
     except _EndedByProbe as ended:
         lost = ended.lost
         if opening.revision is not None:
-<<<<<<< HEAD
-            raise ended.lost from None
-=======
             raise lost from None
->>>>>>> sides
     # Some legacy servers end at the first request they do not know: once more, without it.
     try:
         duplex = await target.open()

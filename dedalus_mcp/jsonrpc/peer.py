@@ -256,8 +256,13 @@ class Peer:
         except (KeyboardInterrupt, GeneratorExit):
             raise
         except BaseException as error:
+<<<<<<< HEAD
             own = call.cancelled is not None or not is_foreign(error)
             if own and isinstance(error, anyio.get_cancelled_exc_class()):
+=======
+            foreign = call.cancelled is None and is_foreign(error)
+            if isinstance(error, anyio.get_cancelled_exc_class()) and not foreign:
+>>>>>>> engine-tests
                 raise
             return self._failed(call, error)
 

@@ -44,9 +44,9 @@ class Tasks:
             detached: Whether the task starts with an empty context instead of the caller's,
                 which it would otherwise keep alive.
         """
-        context = contextvars.Context() if detached else None
+        context = contextvars.Context() if detached else contextvars.copy_context()
         if _in_trio():
-            self._start_on_trio(run, ended, context or contextvars.copy_context())
+            self._start_on_trio(run, ended, context)
         else:
             task = asyncio.get_running_loop().create_task(run(), context=context)
             self._running.add(task)

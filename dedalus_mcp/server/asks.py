@@ -81,7 +81,7 @@ async def _asking() -> Context:
 def _check_capability(context: Context, params: ElicitRequestParams | ElicitRequestURLParams) -> None:
     declared = context.client_capabilities.elicitation
     mode = "url" if isinstance(params, ElicitRequestURLParams) else "form"
-    required = {"elicitation": {mode: {}}}
+    required: dict[str, Any] = {"elicitation": {mode: {}}}
     if declared is None:
         raise CapabilityMissing.of("Client does not advertise the elicitation capability", required)
     # Neither mode said means by form (ELIC-02).

@@ -94,19 +94,11 @@ class _Life:
 
     async def _live(self) -> None:
         try:
-<<<<<<< HEAD
-            async with self._enter() as value:
-                self._lifespan.value = value
-                self.entered.set()
-                await self.leave.wait()
-        except Exception as error:  # noqa: BLE001 - handed to those who wait to use it
-=======
             with self._scope:
                 async with self._enter() as self.value:
                     self.entered.set()
                     await self._leaving.wait()
         except (Exception, SystemExit) as error:  # noqa: BLE001 - raised by `running`
->>>>>>> sides
             self.error = error
 
     def _end(self) -> None:

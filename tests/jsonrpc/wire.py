@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, TypeAlias
 
@@ -33,12 +33,16 @@ from dedalus_mcp_transports.memory import pair
 __all__ = (
     "Answers",
     "Asking",
+    "Stuck",
     "Wire",
+    "busy",
     "call",
     "cancelled",
     "conversing",
     "ended",
     "failure",
+    "feed",
+    "joined",
     "notice",
     "remains",
     "success",
@@ -170,8 +174,12 @@ async def conversing(
     answers_malformed: bool = True,
     limits: Limits | None = None,
     drain: float = 0.0,
+    duplex: Duplex | None = None,
 ) -> AsyncGenerator[tuple[Conversation, Wire]]:
+    """One conversation, and the far end of its pair; or, given a duplex, on that."""
     near, far = pair()
+    if duplex is not None:
+        near = far = duplex
     conversation = Conversation(handler or Answers(), near, answers_malformed=answers_malformed, limits=limits)
     with anyio.fail_after(600):  # in virtual time: a test that hangs fails at once
         async with anyio.create_task_group() as group:
@@ -204,6 +212,44 @@ async def ended(condition: Callable[[], bool]) -> None:
     with anyio.fail_after(60):
         while not condition():  # noqa: ASYNC110 - virtual time, and any event will do
             await anyio.sleep(0.01)
+
+
+class Stuck:
+    """A duplex whose other side does not read until `release`; the test says what is received.
+
+    `written` has the messages that went out.
+    """
+
+    def __init__(self) -> None:
+        self.written: list[Any] = []
+        self._open = anyio.Event()
+        self._to_near, self._received = anyio.create_memory_object_stream[bytes](1000)
+        self._why = ""
+
+    def feed(self, *messages: Json) -> None:
+        for message in messages:
+            self._to_near.send_nowait(json.dumps(message).encode())
+
+    def end(self, why: str) -> None:
+        self._why = why
+        self._to_near.close()
+
+    def release(self) -> None:
+        self._open.set()
+
+    async def receive(self) -> list[bytes | Oversized]:
+        try:
+            return [await self._received.receive()]
+        except anyio.EndOfStream:
+            raise anyio.EndOfStream(self._why) from None
+
+    async def send(self, frames: Sequence[bytes]) -> None:
+        await self._open.wait()
+        self.written += map(json.loads, frames)
+
+    async def aclose(self) -> None:
+        self._to_near.close()
+        self._received.close()
 
 
 class Asking:

@@ -1,0 +1,135 @@
+"""`Tasks`: started from plain code, kept until they end, on both event loops."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+
+import anyio
+import pytest
+
+from dedalus_mcp.jsonrpc.tasks import Tasks, being_cancelled, is_foreign
+
+place: contextvars.ContextVar[str] = contextvars.ContextVar("place", default="nowhere")
+
+
+async def nothing() -> None:
+    return
+
+
+async def test_task_runs_and_its_end_is_told_once() -> None:
+    tasks = Tasks()
+    order: list[str] = []
+
+    async def run() -> None:
+        order.append("run")
+
+    tasks.start(run, lambda: order.append("ended"))
+    assert len(tasks) == 1
+    with anyio.fail_after(5):
+        await tasks.wait()
+    assert order == ["run", "ended"]
+    assert len(tasks) == 0
+
+
+async def test_waiting_includes_tasks_started_meanwhile() -> None:
+    tasks = Tasks()
+    ends: list[str] = []
+
+    async def first() -> None:
+        await anyio.sleep(1)
+        tasks.start(second, lambda: ends.append("second"))
+
+    async def second() -> None:
+        await anyio.sleep(1)
+
+    tasks.start(first, lambda: ends.append("first"))
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as group:
+            group.start_soon(tasks.wait)
+            group.start_soon(tasks.wait)
+    assert ends == ["first", "second"]
+
+
+async def test_waiting_for_no_task_returns_at_once() -> None:
+    tasks = Tasks()
+
+    await tasks.wait()
+    tasks.start(nothing, lambda: None)
+    with anyio.fail_after(5):
+        await tasks.wait()
+
+
+async def test_task_outlives_the_scope_and_the_group_it_was_started_in() -> None:
+    tasks = Tasks()
+    gate = anyio.Event()
+    ends: list[bool] = []
+
+    async with anyio.create_task_group() as group:
+        tasks.start(gate.wait, lambda: ends.append(True))
+        group.cancel_scope.cancel()
+    await anyio.wait_all_tasks_blocked()
+    assert ends == []
+    gate.set()
+    with anyio.fail_after(5):
+        await tasks.wait()
+    assert ends == [True]
+
+
+@pytest.mark.parametrize("detached", [False, True])
+async def test_task_sees_the_context_of_its_starter_unless_detached(detached: bool) -> None:
+    """A copy: what it changes is not seen outside."""
+    tasks = Tasks()
+    seen: list[str] = []
+
+    async def run() -> None:
+        seen.append(place.get())
+        place.set("inside")
+
+    token = place.set("outside")
+    tasks.start(run, lambda: None, detached=detached)
+    with anyio.fail_after(5):
+        await tasks.wait()
+    assert seen == ["nowhere" if detached else "outside"]
+    assert place.get() == "outside"
+    place.reset(token)
+
+
+def test_end_is_told_of_a_task_that_the_loop_cancelled_before_its_first_step() -> None:
+    ends: list[str] = []
+
+    async def main() -> None:
+        tasks = Tasks()
+        tasks.start(nothing, lambda: ends.append("ended"))
+        for task in asyncio.all_tasks() - {asyncio.current_task()}:
+            task.cancel()
+        with anyio.fail_after(5):
+            await tasks.wait()
+
+    asyncio.run(main())
+    assert ends == ["ended"]
+
+
+def test_task_that_the_event_loop_ends_knows_it() -> None:
+    """On shutdown: no scope of ours was cancelled then."""
+    seen: list[bool] = []
+
+    async def run() -> None:
+        seen.append(being_cancelled())
+        try:
+            await anyio.sleep_forever()
+        finally:
+            seen.append(being_cancelled())
+
+    async def main() -> None:
+        Tasks().start(run, lambda: None)
+        await anyio.wait_all_tasks_blocked()
+
+    asyncio.run(main())
+    assert seen == [False, True]
+
+
+async def test_no_task_is_being_cancelled_by_itself() -> None:
+    assert not being_cancelled()
+    assert is_foreign(asyncio.CancelledError())
+    assert not is_foreign(ValueError())
