@@ -217,7 +217,7 @@ class Peer:
             return
         try:
             answer = self._handler.answer(call)
-        except Exception as error:  # noqa: BLE001 - logged where it becomes a reply
+        except Exception as error:  # noqa: BLE001 - the boundary: it becomes the reply, and one log entry
             self._reply(call, self._failed(call, error))
             return
         if _is_coroutine(answer):
@@ -256,13 +256,8 @@ class Peer:
         except (KeyboardInterrupt, GeneratorExit):
             raise
         except BaseException as error:
-<<<<<<< HEAD
-            own = call.cancelled is not None or not is_foreign(error)
-            if own and isinstance(error, anyio.get_cancelled_exc_class()):
-=======
             foreign = call.cancelled is None and is_foreign(error)
             if isinstance(error, anyio.get_cancelled_exc_class()) and not foreign:
->>>>>>> engine-tests
                 raise
             return self._failed(call, error)
 

@@ -54,17 +54,10 @@ async def reply_of(answers: Answers) -> Any:
 @pytest.mark.parametrize("groups", [0, 1, 2])
 async def test_mcp_error_keeps_code_message_and_data(groups: int, caplog: pytest.LogCaptureFixture) -> None:
     """B007: also out of task groups."""
-<<<<<<< HEAD
-    error: BaseException = McpError(-32050, "mine", {"why": ["so"]})
-    for _ in range(groups):
-        error = BaseExceptionGroup("tasks", [error])
-    reply = await reply_of(raising(error))
-=======
     errors: list[Exception] = [McpError(-32050, "mine", {"why": ["so"]})]
     for _ in range(groups):
         errors.append(ExceptionGroup("tasks", errors[-1:]))
     reply = await reply_of(raising(errors[-1]))
->>>>>>> engine-tests
 
     assert reply == failure(1, -32050, "mine", data={"why": ["so"]})
     assert not caplog.records
