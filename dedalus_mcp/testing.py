@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
+from typing import cast
 
 import anyio
 from anyio.lowlevel import checkpoint
@@ -61,8 +62,7 @@ async def _joined(
     try:
         yield near, far
     finally:
-        await near.aclose()
-        await far.aclose()
+        await _keep(_close, near, far)
 
 
 async def _keep(check: Callable[[Duplex, Duplex], Awaitable[None]], near: Duplex, far: Duplex) -> None:
@@ -74,9 +74,8 @@ async def _keep(check: Callable[[Duplex, Duplex], Awaitable[None]], near: Duplex
 
 
 def _cause(error: BaseException) -> str:
-    if isinstance(error, BaseExceptionGroup):
-        first: BaseException = error.exceptions[0]  # pyright: ignore[reportUnknownMemberType]
-        return _cause(first)
+    while isinstance(error, BaseExceptionGroup):
+        error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
     if isinstance(error, TimeoutError):
         return f"nothing happened within {PATIENCE:g} s"
     return str(error) if isinstance(error, AssertionError) else repr(error)
@@ -180,13 +179,18 @@ async def _broken(near: Duplex, far: Duplex) -> None:
     await _raises(anyio.BrokenResourceError, flood)
 
 
+async def _close(near: Duplex, far: Duplex) -> None:
+    """Aclose may be called at any time, and again."""
+    await near.aclose()
+    await far.aclose()
+
+
 async def _closed(near: Duplex, far: Duplex) -> None:
     """After aclose, receive and send raise ClosedResourceError, and aclose may be called again."""
     await far.send([b"{}"])
     async with anyio.create_task_group() as group:
         for _ in range(3):
             group.start_soon(near.aclose)
-    await near.aclose()
     await _raises(anyio.ClosedResourceError, near.receive)
     await _raises(anyio.ClosedResourceError, partial(near.send, [b"{}"]))
 

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import termios
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -51,7 +51,7 @@ anyio.run(main, backend=sys.argv[1])
 @contextmanager
 def running(
     *argv: str, stdin: int | IO[Any] = subprocess.PIPE, stdout: int | IO[Any] = subprocess.PIPE
-) -> Iterator[subprocess.Popen[bytes]]:
+) -> Generator[subprocess.Popen[bytes]]:
     command = [sys.executable, *argv]
     with subprocess.Popen(command, stdin=stdin, stdout=stdout, stderr=subprocess.PIPE, env=ENV) as process:
         alarm = threading.Timer(TIMEOUT, process.kill)  # bounds every read below
@@ -214,7 +214,7 @@ def test_a_closed_stdout_is_an_error_that_says_so(anyio_backend: str) -> None:
 
 
 @contextmanager
-def streams(kind: str) -> Iterator[tuple[int, int, int, int]]:
+def streams(kind: str) -> Generator[tuple[int, int, int, int]]:
     """Our end to write, the server's stdin, our end to read, the server's stdout."""
     if kind == "pipe":
         (stdin, ours_out), (ours_in, stdout) = os.pipe(), os.pipe()

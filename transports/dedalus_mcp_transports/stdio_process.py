@@ -15,12 +15,12 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import IO
 
 import anyio
@@ -143,7 +143,7 @@ class Process:
         if sys.platform == "win32":
             self._is_gone = True
         elif not self._is_gone:  # afterwards the number may be a stranger's
-            self._is_gone = not self._signal(0)
+            self._is_gone = not (self._signal(0) and _lives(self.pid))
         return self._is_gone
 
     def _terminate(self) -> None:
@@ -161,11 +161,29 @@ class Process:
         return True
 
 
+def _lives(group: int) -> bool:
+    """Return whether anybody of the group is more than a zombie.
+
+    An orphan stays a zombie for ever where process 1 reaps nobody, as in many containers, and
+    `killpg` finds it.
+    """
+    if sys.platform != "linux":
+        return True
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):  # it has just ended
+            state, _, its_group = stat.read_bytes().rpartition(b")")[2].split()[:3]
+            if int(its_group) == group and state != b"Z":
+                return True
+    return False
+
+
 def _start(
     command: Sequence[str], env: Mapping[str, str], cwd: str | os.PathLike[str] | None
 ) -> subprocess.Popen[bytes]:
     argv = list(command)
     if sys.platform == "win32":  # CreateProcess knows .exe only; npx and its like are .cmd
+        import shutil  # noqa: PLC0415  # a costly import, for Windows alone
+
         argv[0] = shutil.which(argv[0], path=env.get("PATH")) or argv[0]
     try:
         return subprocess.Popen(
