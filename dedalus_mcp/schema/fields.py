@@ -150,12 +150,13 @@ class Field:
 
     def _option(self, typed: str) -> Any:
         """Return the value of one option, or UNSET; a value goes before a title, a title before a number."""
-        named = [(choice.value, choice.value) for choice in self.choices]
-        named += [(choice.title, choice.value) for choice in self.choices]
-        for same in (str, str.strip, _folded):
-            for text, value in named:
-                if same(text) == same(typed):
-                    return value
+        values = [(choice.value, choice.value) for choice in self.choices]
+        titles = [(choice.title, choice.value) for choice in self.choices]
+        for named in (values, titles):
+            for same in (str, str.strip, _folded):
+                for text, value in named:
+                    if same(text) == same(typed):
+                        return value
         if typed.isdecimal() and 0 < int(typed) <= len(self.choices):
             return self.choices[int(typed) - 1].value
         return UNSET

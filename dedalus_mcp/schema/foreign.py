@@ -84,7 +84,7 @@ def encode(value: Any) -> Any:
     """
     if hasattr(value, "model_dump"):
         return value.model_dump(mode="json", by_alias=True)
-    if isinstance(value, os.PathLike):
+    if _is_a(type(value), os.PathLike):
         return str(value)
     for base in (str, int, float):
         if isinstance(value, base):

@@ -33,23 +33,33 @@ def plain(value: Any, name: str) -> Any:
         raise ValueError(f"{name}: {error}") from error
     except RecursionError:
         raise ValueError(f"{name}: nested too deeply, or contains itself") from None
-    if (path := _not_finite(result, name)) is not None:
-        raise ValueError(f"{path}: NaN and Infinity have no JSON form")
+    if not _finite(result):
+        raise ValueError(f"{_culprit(result, name)}: NaN and Infinity have no JSON form")
     return result
 
 
-def _not_finite(value: Any, path: str) -> str | None:
-    """Return the path to a number that is not finite; paths are built on the way back only."""
-    if isinstance(value, float):
-        return None if math.isfinite(value) else path
-    members: Iterable[tuple[Any, Any]]
+def _finite(value: Any) -> bool:
+    """Whether every number is finite.  Looks at exact types: msgspec has made all of them built-in."""
+    kind: object = type(value)
+    if kind is float:
+        return math.isfinite(value)
+    inner: Iterable[Any] = value.values() if kind is dict else value if kind is list or kind is tuple else ()
+    for item in inner:
+        kind = type(item)
+        if kind is float:
+            if not math.isfinite(item):
+                return False
+        elif (kind is dict or kind is list or kind is tuple) and not _finite(item):
+            return False
+    return True
+
+
+def _culprit(value: Any, path: str) -> str:
+    """Return the path to the first number that is not finite; there is one."""
     if is_object(value):
-        members, form = value.items(), "{}.{}"
-    elif is_array(value):
-        members, form = enumerate(value), "{}[{}]"
-    else:
-        return None
-    for key, member in members:
-        if isinstance(member, float | dict | list | tuple) and (found := _not_finite(member, "")) is not None:
-            return form.format(path, key) + found
-    return None
+        name = next(name for name, member in value.items() if not _finite(member))
+        return _culprit(value[name], f"{path}.{name}")
+    if is_array(value):
+        index = next(index for index, item in enumerate(value) if not _finite(item))
+        return _culprit(value[index], f"{path}[{index}]")
+    return path

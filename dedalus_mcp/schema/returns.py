@@ -42,7 +42,7 @@ class Returns:
     def __init__(self, annotation: Any) -> None:
         self.schema: dict[str, Any] | None = None
         self.boxed = False
-        self._decoded: Any = Any
+        self._struct: type[msgspec.Struct] = msgspec.Struct
         if annotation is not UNSET:
             self._publish(annotation)
 
@@ -74,16 +74,17 @@ class Returns:
         result = plain(value, BOX)
         if self.schema is None:
             return dict(result) if is_object(result) else {BOX: result}
-        if not self._fits(result):
+        content = {BOX: result}
+        if not self._fits(content):
             inner = self.schema["properties"][BOX] if self.boxed else self.schema
             found = list(faults(result, inner, self.schema.get("$defs", {}), BOX))
             if found:  # the schema is what was promised: a decoder may ask for more
                 raise ValueError("; ".join(found))
-        return {BOX: result} if self.boxed else result
+        return content if self.boxed else result
 
-    def _fits(self, result: Any) -> bool:
+    def _fits(self, content: dict[str, Any]) -> bool:
         try:
-            msgspec.convert(result, self._decoded, dec_hook=decode)
+            msgspec.convert(content, self._struct, dec_hook=decode)
         except (msgspec.ValidationError, RecursionError):
             return False
         return True
@@ -92,10 +93,12 @@ class Returns:
         try:
             decoded = fit(annotation)
             schema = publish(decoded, "serialization")
-            msgspec.json.Decoder(decoded, dec_hook=decode)
+            # A struct, since msgspec prepares a class once, and any other type at every use.
+            struct = msgspec.defstruct("Content", [(BOX, decoded)])
+            msgspec.json.Decoder(struct, dec_hook=decode)
         except (NameError, TypeError):
             return
-        self._decoded = decoded
+        self._struct = struct
         self.boxed = schema.get("type") != "object"
         if self.boxed:
             definitions = schema.pop("$defs", None)

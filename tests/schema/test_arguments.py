@@ -18,7 +18,7 @@ import jsonschema  # type: ignore[import-untyped]
 import msgspec
 import pydantic
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec import UNSET, Raw
 from typing_extensions import TypedDict
@@ -28,6 +28,9 @@ from dedalus_mcp.schema.arguments import Arguments, summary
 
 if TYPE_CHECKING:
     from nowhere import Missing  # type: ignore[import-not-found]  # pyright: ignore[reportMissingImports]
+
+
+unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 class Color(enum.StrEnum):
@@ -550,6 +553,7 @@ def everything(
 EVERYTHING = Arguments.of(everything)
 
 
+@unhurried
 @given(given=json)
 def test_any_json_fits_or_is_refused_in_words(given: Any) -> None:
     raw = msgspec.json.encode(given)

@@ -7,7 +7,7 @@ from typing import Any
 
 import jsonschema  # type: ignore[import-untyped]
 import pytest
-from hypothesis import assume, given
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from dedalus_mcp.errors import INVALID_PARAMS, McpError
@@ -15,6 +15,7 @@ from dedalus_mcp.schema.fields import Field
 from dedalus_mcp.schema.forms import FIRST, SELECTS, accept, check, fields, reduce
 
 LATEST = "2026-07-28"
+unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 REVISIONS = [FIRST, SELECTS, LATEST]
 TITLED = [{"const": "eu", "title": "Europe"}, {"const": "us", "title": "America"}]
 
@@ -364,6 +365,7 @@ def answer(field: Field) -> Any:
     return field.minimum if field.minimum is not None else 0
 
 
+@unhurried
 @given(schema=forms, revision=st.sampled_from(REVISIONS))
 def test_content_built_from_the_fields_fits_in_every_revision(schema: dict[str, Any], revision: str) -> None:
     """ELIC-07 to ELIC-13, ELIC-19."""
@@ -377,6 +379,7 @@ def test_content_built_from_the_fields_fits_in_every_revision(schema: dict[str, 
     jsonschema.validate(content, sent)
 
 
+@unhurried
 @given(schema=forms)
 def test_every_option_can_be_typed_as_its_value(schema: dict[str, Any]) -> None:
     for field in fields(schema):
@@ -434,6 +437,7 @@ nearly = st.tuples(st.sampled_from(["string", "integer", "number", "boolean", "a
 )
 
 
+@unhurried
 @given(schema=json | nearly, content=json, revision=st.sampled_from(REVISIONS))
 def test_any_json_is_legal_or_refused_in_words(schema: Any, content: Any, revision: str) -> None:
     codes = {INVALID_PARAMS}
