@@ -26,7 +26,7 @@ from dedalus_mcp.errors import (
     McpError,
     RemoteProtocolError,
 )
-from dedalus_mcp.types import DiscoverResult, UnsupportedProtocolVersionData
+from dedalus_mcp.types import DiscoverResult
 from dedalus_mcp.types.revisions import LEGACY, MODERN
 
 __all__ = (
@@ -134,6 +134,10 @@ def _memorable(target: object) -> bool:
     return True
 
 
+class _Supported(msgspec.Struct):
+    supported: list[Any]  # what is no string among them says nothing
+
+
 def _newest(known: tuple[str, ...], offered: Iterable[str]) -> str | None:
     common = [revision for revision in known if revision in offered]
     return common[-1] if common else None
@@ -141,9 +145,10 @@ def _newest(known: tuple[str, ...], offered: Iterable[str]) -> str | None:
 
 def _supported(error: McpError) -> list[str]:
     try:
-        return msgspec.convert(error.data, UnsupportedProtocolVersionData).supported
+        supported = msgspec.convert(error.data, _Supported).supported
     except msgspec.ValidationError:
         return []
+    return [revision for revision in supported if isinstance(revision, str)]
 
 
 def _nothing_in_common(offered: Iterable[str]) -> RemoteProtocolError:

@@ -94,17 +94,21 @@ async def test_every_block_does_what_the_document_says(revision: str, transport:
 @pytest.mark.parametrize("transport", TRANSPORTS)
 @pytest.mark.parametrize("revision", ALL)
 async def test_a_client_that_cannot_be_asked_is_told_of_at_once(revision: str, transport: str) -> None:
-    """ELIC-03, LIFE-09, B020: nothing is sent; uncaught, the tool's result says why."""
+    """ELIC-03, LIFE-09, B020, META-06: nothing is sent; uncaught, the tool's result or error says why."""
     with anyio.fail_after(PATIENCE):
         async with MCPClient.connect(target(transport), revision=revision) as client:
-            uncaught = await client.call_tool("deploy", {"env": "prod"})
+            try:
+                uncaught = await client.call_tool("deploy", {"env": "prod"})
+            except McpError as error:
+                assert revision == "2026-07-28"
+                assert (error.code, error.data) == (-32021, {"requiredCapabilities": {"elicitation": {"form": {}}}})
+            else:
+                assert uncaught.isError
+                assert text_of(uncaught) == "Client does not advertise the elicitation capability"
             caught = await client.call_tool("error_handling")
             code = await client.call_tool("code_of_the_error")
 
     why = "Client does not advertise the elicitation capability"
-    if revision == "2026-07-28":
-        why = "Elicitation is not available on 2026-07-28; it is on 2025-06-18 and 2025-11-25"
-    assert (uncaught.isError, text_of(uncaught)) == (True, why)
     assert text_of(caught) == f"Elicitation अनुपलब्ध: {why}"
     assert text_of(code) == f"-32601 {why} None"
 
