@@ -9,16 +9,21 @@ from collections.abc import Sequence
 from typing import Any, Generic, TypeVar
 
 import anyio
+import pytest
 
 from dedalus_mcp import StdioServer
 from tests.sources import PACKAGES, ROOT
 
-__all__ = ("ENV", "PATIENCE", "TRANSPORTS", "Heard", "script", "text_of")
+__all__ = ("ENV", "PATIENCE", "Heard", "script", "text_of", "ways")
 
 PATIENCE = 20.0
 """Seconds that a step of a test may take: a bound on hanging, far above what any needs."""
 
-TRANSPORTS = ("memory", "stdio")
+ways = pytest.mark.parametrize(
+    ("anyio_backend", "transport"),
+    [("asyncio", "memory"), ("trio", "memory"), ("asyncio", "stdio")],
+)
+"""Over every transport; a child process runs on its own event loop, so once is enough there."""
 
 ENV = {
     "PYTHONPATH": os.pathsep.join(map(str, (ROOT, *set(PACKAGES.values()), ROOT / "dedalus_mcp" / "_names"))),
@@ -38,11 +43,11 @@ class Heard(Generic[T]):
     def __call__(self, value: T) -> None:
         self.values.append(value)
         self._changed.set()
+        self._changed = anyio.Event()
 
     async def wait(self, count: int) -> list[T]:
         """Return all values once there are so many."""
         while len(self.values) < count:
-            self._changed = anyio.Event()
             await self._changed.wait()
         return self.values
 

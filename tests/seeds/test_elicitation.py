@@ -18,7 +18,7 @@ from dedalus_mcp import (
     types,
 )
 from dedalus_mcp.errors import ErrorData, McpError
-from tests.interaction.reach import PATIENCE, TRANSPORTS, script, text_of
+from tests.interaction.reach import PATIENCE, script, text_of, ways
 from tests.seeds.blocks import module
 from tests.seeds.servers import elicitation
 
@@ -73,7 +73,7 @@ OUTCOMES: list[tuple[str, dict[str, Any] | None, list[Answer], str]] = [
 ]
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
+@ways
 @pytest.mark.parametrize("revision", ASKING)
 async def test_every_block_does_what_the_document_says(revision: str, transport: str) -> None:
     """ELIC-04, ELIC-20: a question has a message and a schema; each thing a user can do has its own outcome."""
@@ -91,7 +91,7 @@ async def test_every_block_does_what_the_document_says(revision: str, transport:
     assert hindi == ["web प्रोजेक्ट 'abc' बनाएं?"] * 2
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
+@ways
 @pytest.mark.parametrize("revision", ALL)
 async def test_a_client_that_cannot_be_asked_is_told_of_at_once(revision: str, transport: str) -> None:
     """ELIC-03, LIFE-09, B020, META-06: nothing is sent; uncaught, the tool's result or error says why."""

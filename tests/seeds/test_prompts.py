@@ -10,7 +10,7 @@ import pytest
 
 from dedalus_mcp import MCPClient, McpError, MCPServer, StdioServer, types
 from dedalus_mcp.types.revisions import REVISIONS
-from tests.interaction.reach import PATIENCE, TRANSPORTS, Heard, script
+from tests.interaction.reach import PATIENCE, Heard, script, ways
 from tests.seeds.blocks import module
 from tests.seeds.servers import PROMPTS, RETURNED, prompts
 
@@ -108,7 +108,7 @@ async def test_in_process_a_prompt_renders_as_the_document_says(
     assert (result.description, said(result)) == (description, messages)
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
+@ways
 @pytest.mark.parametrize("revision", REVISIONS)
 async def test_on_the_wire_a_prompt_renders_as_the_document_says(revision: str, transport: str) -> None:
     """PROMPT-01, PROMPT-02, PROMPT-07, PROMPT-08, B025, B028, B029, B031, B032."""
