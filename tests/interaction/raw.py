@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, cast
 
 import anyio
 from anyio.abc import TaskGroup
@@ -166,15 +166,16 @@ class Scripted:
             await raw.close()
 
 
-def _answers(message: Any, id: Any) -> bool:
+def _answers(message: Any, id: object) -> bool:
     if not isinstance(message, dict) or "method" in message:
         return False
-    given: Any = message.get("id")  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    given = cast("dict[str, object]", message).get("id")
     return given == id and type(given) is type(id)  # 1 and 1.0 are equal in Python, and different ids
 
 
 def _frame(message: Any) -> bytes:
     if isinstance(message, bytes):
         return message
-    versioned: Any = {"jsonrpc": "2.0", **message} if isinstance(message, dict) else message
-    return json.dumps(versioned).encode()
+    if isinstance(message, dict):
+        message = {"jsonrpc": "2.0", **cast("Message", message)}
+    return json.dumps(message).encode()
