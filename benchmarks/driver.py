@@ -32,8 +32,11 @@ __all__ = (
 )
 
 HERE = Path(__file__).parent
-ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE.parent), str(HERE.parent / "transports")])}
-"""For child processes: they import this checkout, installed or not."""
+ENVIRONMENT = {
+    **{name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"},
+    "PYTHONPATH": os.pathsep.join([str(HERE.parent), str(HERE.parent / "transports")]),
+}
+"""For child processes: they import this checkout, installed or not, compiled as an installed one would be."""
 
 PEER = b'{"name":"driver","version":"1"}'
 META = (
