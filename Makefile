@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
 
-.PHONY: demo test check lint types format cover interop dist clean
+.PHONY: demo test check lint types format cover bench interop dist clean
 
 demo: .venv/project
 	@$(BIN)/python examples/demo.py
@@ -27,6 +27,9 @@ format: .venv/dev
 
 cover: .venv/dev
 	@$(BIN)/python -m tests.own_coverage
+
+bench: .venv/dev
+	@$(BIN)/python -m benchmarks
 
 # Other people's clients and servers, for tests/interop; they live outside the repository.
 interop: .venv/dev

@@ -1,0 +1,36 @@
+"""Our server with the tools that `bare.py` has.
+
+python benchmarks/ours.py            both tools
+python benchmarks/ours.py --one      echo alone: what a small server pays to start
+"""
+
+from __future__ import annotations
+
+import sys
+
+from dedalus_mcp import MCPServer, tool, types
+
+__all__ = ("server",)
+
+server = MCPServer("bench", version="1")
+QUESTION = types.ElicitRequestParams(
+    message="Sure?",
+    requestedSchema={"type": "object", "properties": {"sure": {"type": "boolean"}}, "required": ["sure"]},
+)
+
+
+@tool
+async def echo(text: str) -> str:
+    return text
+
+
+@tool
+async def confirm() -> str:
+    answer = await server.request_elicitation(QUESTION)
+    return str((answer.content or {})["sure"])
+
+
+server.collect(*([echo] if "--one" in sys.argv else [echo, confirm]))
+
+if __name__ == "__main__":
+    server.run()
