@@ -68,13 +68,19 @@ class Conversation:
             with anyio.move_on_after(CLOSING_SECONDS, shield=True):
                 await self.peer.idle()
             self._outbox.close()
-            with anyio.CancelScope(shield=True):  # bounded by the transport's own contract
-                await self._duplex.aclose()
+            await self._close()
 
     def stop(self, reason: str) -> None:
         """End the conversation now: open calls fail, handlers are cancelled.  Idempotent."""
         self._end(reason)
         self._scope.cancel()
+
+    async def _close(self) -> None:
+        with anyio.CancelScope(shield=True):  # bounded by the transport's own contract
+            try:
+                await self._duplex.aclose()
+            except Exception:
+                logger.exception("closing failed")
 
     async def _read(self) -> None:
         feed, outbox, duplex = self.peer.feed, self._outbox, self._duplex

@@ -45,6 +45,7 @@ __all__ = (
     "joined",
     "notice",
     "remains",
+    "send",
     "success",
 )
 
@@ -167,6 +168,11 @@ def feed(peer: Peer, frame: bytes | Oversized) -> None:
     peer.feed(frame, peer._channel)
 
 
+def send(peer: Peer, frame: bytes) -> None:
+    """Queue a frame as it is, which costs no memory if it is always the same."""
+    peer._channel.send(frame)
+
+
 @asynccontextmanager
 async def conversing(
     handler: Answers | None = None,
@@ -174,17 +180,18 @@ async def conversing(
     answers_malformed: bool = True,
     limits: Limits | None = None,
     drain: float = 0.0,
-    duplex: Duplex | None = None,
+    duplex: Stuck | None = None,
 ) -> AsyncGenerator[tuple[Conversation, Wire]]:
     """One conversation, and the far end of its pair; or, given a duplex, on that."""
     near, far = pair()
-    if duplex is not None:
-        near = far = duplex
+    near = duplex or near
     conversation = Conversation(handler or Answers(), near, answers_malformed=answers_malformed, limits=limits)
     with anyio.fail_after(600):  # in virtual time: a test that hangs fails at once
         async with anyio.create_task_group() as group:
             group.start_soon(lambda: conversation.run(drain=drain))
             yield conversation, Wire(far)
+            if isinstance(duplex, Stuck):
+                duplex.end("the test is over")
             await far.aclose()
     await ended(lambda: remains(conversation.peer) == 0)
 
@@ -231,7 +238,7 @@ class Stuck:
             self._to_near.send_nowait(json.dumps(message).encode())
 
     def end(self, why: str) -> None:
-        self._why = why
+        self._why = self._why or why
         self._to_near.close()
 
     def release(self) -> None:
