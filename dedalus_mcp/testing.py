@@ -150,7 +150,7 @@ async def _both_ways(near: Duplex, far: Duplex) -> None:
 
 
 async def _end(near: Duplex, far: Duplex) -> None:
-    """After the other side closed, receive returns what was sent before, then raises EndOfStream, always."""
+    """After the other side closed, what it sent arrives, then EndOfStream is raised, until this side closes."""
     frames = [b"1", b"2", b"3"]
     await near.send(frames)
     async with anyio.create_task_group() as group:
@@ -158,6 +158,8 @@ async def _end(near: Duplex, far: Duplex) -> None:
         await _same(far, frames)
         for _ in range(2):
             await _raises(anyio.EndOfStream, far.receive)
+    await far.aclose()
+    await _raises(anyio.ClosedResourceError, far.receive)
 
 
 async def _end_while_receiving(near: Duplex, far: Duplex) -> None:

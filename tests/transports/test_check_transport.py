@@ -104,9 +104,9 @@ def small_and_impatient(monkeypatch: pytest.MonkeyPatch) -> None:
         (SendsSomethingForNothing, "Sending no frames sends nothing"),
         (CutsBigFrames, "A big frame arrives whole"),
         (LosesFramesWhenCancelled, "Cancelling receive loses no frame"),
-        (EndsSilently, "then raises EndOfStream"),
+        (EndsSilently, "then EndOfStream is raised"),
         (SendsIntoTheVoid, "Sending to a side that has closed raises BrokenResourceError"),
-        (ClosesLikeTheOtherSide, "After aclose, receive and send raise ClosedResourceError"),
+        (ClosesLikeTheOtherSide, "until this side closes"),
         (ClosesOnlyOnce, "Aclose may be called at any time, and again"),
     ],
 )

@@ -17,7 +17,7 @@ from anyio.lowlevel import checkpoint
 
 from dedalus_mcp.transport import Duplex, Oversized
 from dedalus_mcp_transports.lines import MAX_FRAME
-from dedalus_mcp_transports.stdio_files import file_source
+from dedalus_mcp_transports.stdio_files import file_sink, file_source
 from dedalus_mcp_transports.stdio_process import Process, until
 from dedalus_mcp_transports.stdio_stderr import Stderr, StderrSink
 from dedalus_mcp_transports.stdio_streams import CHUNK, FrameStream, Sink, Source
@@ -136,7 +136,7 @@ class _Connection:
         self._process = process
         self._stderr = Stderr(process.stderr, target.stderr)
         self._source = _source(process)
-        self._sink = Sink(process.stdin, partial(os.write, process.stdin), partial(os.close, process.stdin))
+        self._sink = _sink(process.stdin)
         self._frames = FrameStream(self._source, self._sink, max_frame=target.max_frame)
         self._closing = False
         self._closed = anyio.Event()
@@ -176,9 +176,10 @@ class _Connection:
 
     def _drain(self) -> None:
         """Read on while the server ends: one that waits for us to take its output would not."""
-        with suppress(OSError):
-            while os.read(self._process.stdout, CHUNK):
-                pass
+        if sys.platform != "win32":  # where reading would block
+            with suppress(OSError):
+                while os.read(self._process.stdout, CHUNK):
+                    pass
 
     async def _news(self) -> str:
         """Say what became of the server, with its last words."""
@@ -191,10 +192,16 @@ class _Connection:
         return f"the server {self._name!r} {ending}" + (f"; the end of its stderr:\n{excerpt}" if excerpt else "")
 
 
+def _sink(stdin: int) -> Sink:
+    if sys.platform == "win32":
+        return file_sink(stdin)
+    return Sink(stdin, partial(os.write, stdin), partial(os.close, stdin))
+
+
 def _source(process: Process) -> Source:
     """Read the stdout of `process`, which stays open for `_drain` when the source is closed."""
     stdout = process.stdout
-    if not hasattr(select, "epoll"):
+    if sys.platform != "linux":
         return file_source(os.dup(stdout))
     # A child of the server may hold the pipe open when the server is dead: wait for either end.
     watch = select.epoll()

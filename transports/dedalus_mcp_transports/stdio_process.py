@@ -78,10 +78,7 @@ class Process:
     def exited(self) -> bool:
         """Return whether the child itself has ended.  Does not reap it where the system can tell otherwise."""
         if self._code is None:
-            if hasattr(os, "waitid"):
-                self._code = self._look()
-            else:
-                self._code = self._popen.poll()
+            self._code = self._look()
         return self._code is not None
 
     def ending(self) -> str | None:
@@ -129,6 +126,8 @@ class Process:
             self._popen.wait(KILL_TIMEOUT)
 
     def _look(self) -> int | None:
+        if sys.platform == "win32" or not hasattr(os, "waitid"):  # macOS has it from Python 3.13 on
+            return self._popen.poll()
         try:
             end = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
         except ChildProcessError:  # reaped by `_gone`; or by somebody else, or by the system as SIGCHLD is ignored
@@ -154,6 +153,8 @@ class Process:
 
     def _signal(self, number: int) -> bool:
         """Signal the group and return whether there was anybody to get it."""
+        if sys.platform == "win32":
+            return False
         try:
             os.killpg(self.pid, number)
         except (ProcessLookupError, PermissionError):  # macOS says the second of a group of zombies

@@ -126,9 +126,9 @@ def _is_ours(fd: int, stream: TextIO | None) -> bool:
 
 def _duplicate(fd: int) -> int:
     """Duplicate `fd`, not inherited by children and never as one of the three standard numbers."""
-    if sys.platform == "win32":
-        return os.dup(fd)
-    return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 3)
+    if sys.platform != "win32":
+        return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 3)
+    return os.dup(fd)
 
 
 def _flush(stream: TextIO | None) -> None:

@@ -46,6 +46,11 @@ class Source:
         self._close = close
         self._closed = False
 
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed here."""
+        return self._closed
+
     async def read(self) -> bytes:
         """Wait for bytes and return them; empty at the end.
 
@@ -165,7 +170,7 @@ class FrameStream:
     async def receive(self) -> Sequence[bytes | Oversized]:
         """See `Duplex.receive`."""
         with self._receiving:
-            while not self._ended:
+            while not self._ended or self._source.closed:
                 try:
                     chunk = await self._source.read()
                 except OSError as error:
