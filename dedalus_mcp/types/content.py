@@ -23,6 +23,7 @@ __all__ = (
     "Annotations",
     "AudioContent",
     "BlobResourceContents",
+    "Block",
     "ContentBlock",
     "EmbeddedResource",
     "ImageContent",
@@ -52,7 +53,7 @@ class Annotations(Wire, frozen=True, kw_only=True):
 
 
 class Block(Wire, frozen=True, kw_only=True, tag_field="type", tag="block", metaclass=TaggedMeta):
-    """What every content block is; never on the wire itself."""
+    """What the content blocks are, `ResourceLink` aside, which is a `Resource`; never on the wire itself."""
 
 
 class TextContent(Block, frozen=True, kw_only=True, tag="text"):

@@ -61,6 +61,8 @@ def has_blocks(cls: type[Any]) -> bool:
 def lenient(cls: type[WireT], members: Mapping[str, Any]) -> WireT:
     """Make a `cls` of decoded members, whatever content blocks are among them.
 
+    Blocks and messages that are wire types already are taken as they are.
+
     Raises:
         msgspec.ValidationError: A member is missing or of the wrong type.
     """
@@ -81,7 +83,7 @@ def _object(value: Any) -> dict[str, Any]:
 
 
 def _block(value: Any) -> Any:
-    return block_of(_object(value))
+    return value if isinstance(value, Wire) else block_of(_object(value))
 
 
 def _blocks(value: Any) -> list[Any]:
@@ -93,7 +95,11 @@ def _block_or_blocks(value: Any) -> Any:
 
 
 def _each(cls: type[Wire]) -> Callable[[Any], list[Wire]]:
-    return lambda value: [lenient(cls, _object(item)) for item in msgspec.convert(value, list[Any])]
+    def make(value: Any) -> list[Wire]:
+        items = msgspec.convert(value, list[Any])
+        return [item if isinstance(item, cls) else lenient(cls, _object(item)) for item in items]
+
+    return make
 
 
 def _input_requests(value: Any) -> dict[str, InputRequest]:

@@ -45,11 +45,11 @@ class Notification(Wire, frozen=True, kw_only=True):
     params: Any = None
 
 
-class TaggedNotification(Wire, frozen=True, kw_only=True, tag_field="method", tag="", metaclass=TaggedMeta):
+class _TaggedNotification(Wire, frozen=True, kw_only=True, tag_field="method", tag="", metaclass=TaggedMeta):
     """What every notification of the protocol is; never on the wire itself."""
 
 
-class InitializedNotification(TaggedNotification, frozen=True, kw_only=True, tag="notifications/initialized"):
+class InitializedNotification(_TaggedNotification, frozen=True, kw_only=True, tag="notifications/initialized"):
     """``notifications/initialized``."""
 
     if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class InitializedNotification(TaggedNotification, frozen=True, kw_only=True, tag
     params: NotificationParams | None = None
 
 
-class CancelledNotification(TaggedNotification, frozen=True, kw_only=True, tag="notifications/cancelled"):
+class CancelledNotification(_TaggedNotification, frozen=True, kw_only=True, tag="notifications/cancelled"):
     """``notifications/cancelled``."""
 
     if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class CancelledNotification(TaggedNotification, frozen=True, kw_only=True, tag="
     params: CancelledNotificationParams
 
 
-class ProgressNotification(TaggedNotification, frozen=True, kw_only=True, tag="notifications/progress"):
+class ProgressNotification(_TaggedNotification, frozen=True, kw_only=True, tag="notifications/progress"):
     """``notifications/progress``."""
 
     if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class ProgressNotification(TaggedNotification, frozen=True, kw_only=True, tag="n
     params: ProgressNotificationParams
 
 
-class LoggingMessageNotification(TaggedNotification, frozen=True, kw_only=True, tag="notifications/message"):
+class LoggingMessageNotification(_TaggedNotification, frozen=True, kw_only=True, tag="notifications/message"):
     """``notifications/message``."""
 
     if TYPE_CHECKING:
@@ -81,7 +81,9 @@ class LoggingMessageNotification(TaggedNotification, frozen=True, kw_only=True, 
     params: LoggingMessageNotificationParams
 
 
-class ResourceUpdatedNotification(TaggedNotification, frozen=True, kw_only=True, tag="notifications/resources/updated"):
+class ResourceUpdatedNotification(
+    _TaggedNotification, frozen=True, kw_only=True, tag="notifications/resources/updated"
+):
     """``notifications/resources/updated``."""
 
     if TYPE_CHECKING:
@@ -90,7 +92,7 @@ class ResourceUpdatedNotification(TaggedNotification, frozen=True, kw_only=True,
 
 
 class ResourceListChangedNotification(
-    TaggedNotification, frozen=True, kw_only=True, tag="notifications/resources/list_changed"
+    _TaggedNotification, frozen=True, kw_only=True, tag="notifications/resources/list_changed"
 ):
     """``notifications/resources/list_changed``."""
 
@@ -100,7 +102,7 @@ class ResourceListChangedNotification(
 
 
 class ToolListChangedNotification(
-    TaggedNotification, frozen=True, kw_only=True, tag="notifications/tools/list_changed"
+    _TaggedNotification, frozen=True, kw_only=True, tag="notifications/tools/list_changed"
 ):
     """``notifications/tools/list_changed``."""
 
@@ -110,7 +112,7 @@ class ToolListChangedNotification(
 
 
 class PromptListChangedNotification(
-    TaggedNotification, frozen=True, kw_only=True, tag="notifications/prompts/list_changed"
+    _TaggedNotification, frozen=True, kw_only=True, tag="notifications/prompts/list_changed"
 ):
     """``notifications/prompts/list_changed``."""
 
@@ -120,7 +122,7 @@ class PromptListChangedNotification(
 
 
 class RootsListChangedNotification(
-    TaggedNotification, frozen=True, kw_only=True, tag="notifications/roots/list_changed"
+    _TaggedNotification, frozen=True, kw_only=True, tag="notifications/roots/list_changed"
 ):
     """``notifications/roots/list_changed``."""
 
@@ -130,7 +132,7 @@ class RootsListChangedNotification(
 
 
 class ElicitationCompleteNotification(
-    TaggedNotification, frozen=True, kw_only=True, tag="notifications/elicitation/complete"
+    _TaggedNotification, frozen=True, kw_only=True, tag="notifications/elicitation/complete"
 ):
     """``notifications/elicitation/complete``."""
 
@@ -139,7 +141,7 @@ class ElicitationCompleteNotification(
     params: ElicitationCompleteNotificationParams
 
 
-class TaskStatusNotification(TaggedNotification, frozen=True, kw_only=True, tag="notifications/tasks/status"):
+class TaskStatusNotification(_TaggedNotification, frozen=True, kw_only=True, tag="notifications/tasks/status"):
     """``notifications/tasks/status``."""
 
     if TYPE_CHECKING:
@@ -148,7 +150,7 @@ class TaskStatusNotification(TaggedNotification, frozen=True, kw_only=True, tag=
 
 
 class SubscriptionsAcknowledgedNotification(
-    TaggedNotification, frozen=True, kw_only=True, tag="notifications/subscriptions/acknowledged"
+    _TaggedNotification, frozen=True, kw_only=True, tag="notifications/subscriptions/acknowledged"
 ):
     """``notifications/subscriptions/acknowledged``."""
 

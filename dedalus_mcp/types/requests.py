@@ -60,11 +60,11 @@ class Request(Wire, frozen=True, kw_only=True):
     params: Any = None
 
 
-class TaggedRequest(Wire, frozen=True, kw_only=True, tag_field="method", tag="", metaclass=TaggedMeta):
+class _TaggedRequest(Wire, frozen=True, kw_only=True, tag_field="method", tag="", metaclass=TaggedMeta):
     """What every request of the protocol is; never on the wire itself."""
 
 
-class InitializeRequest(TaggedRequest, frozen=True, kw_only=True, tag="initialize"):
+class InitializeRequest(_TaggedRequest, frozen=True, kw_only=True, tag="initialize"):
     """``initialize``."""
 
     if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class InitializeRequest(TaggedRequest, frozen=True, kw_only=True, tag="initializ
     params: InitializeRequestParams
 
 
-class PingRequest(TaggedRequest, frozen=True, kw_only=True, tag="ping"):
+class PingRequest(_TaggedRequest, frozen=True, kw_only=True, tag="ping"):
     """``ping``."""
 
     if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class PingRequest(TaggedRequest, frozen=True, kw_only=True, tag="ping"):
     params: RequestParams | None = None
 
 
-class DiscoverRequest(TaggedRequest, frozen=True, kw_only=True, tag="server/discover"):
+class DiscoverRequest(_TaggedRequest, frozen=True, kw_only=True, tag="server/discover"):
     """``server/discover``."""
 
     if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class DiscoverRequest(TaggedRequest, frozen=True, kw_only=True, tag="server/disc
     params: RequestParams | None = None
 
 
-class ListToolsRequest(TaggedRequest, frozen=True, kw_only=True, tag="tools/list"):
+class ListToolsRequest(_TaggedRequest, frozen=True, kw_only=True, tag="tools/list"):
     """``tools/list``."""
 
     if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class ListToolsRequest(TaggedRequest, frozen=True, kw_only=True, tag="tools/list
     params: PaginatedRequestParams | None = None
 
 
-class CallToolRequest(TaggedRequest, frozen=True, kw_only=True, tag="tools/call"):
+class CallToolRequest(_TaggedRequest, frozen=True, kw_only=True, tag="tools/call"):
     """``tools/call``."""
 
     if TYPE_CHECKING:
@@ -104,7 +104,7 @@ class CallToolRequest(TaggedRequest, frozen=True, kw_only=True, tag="tools/call"
     params: CallToolRequestParams
 
 
-class ListResourcesRequest(TaggedRequest, frozen=True, kw_only=True, tag="resources/list"):
+class ListResourcesRequest(_TaggedRequest, frozen=True, kw_only=True, tag="resources/list"):
     """``resources/list``."""
 
     if TYPE_CHECKING:
@@ -112,7 +112,7 @@ class ListResourcesRequest(TaggedRequest, frozen=True, kw_only=True, tag="resour
     params: PaginatedRequestParams | None = None
 
 
-class ListResourceTemplatesRequest(TaggedRequest, frozen=True, kw_only=True, tag="resources/templates/list"):
+class ListResourceTemplatesRequest(_TaggedRequest, frozen=True, kw_only=True, tag="resources/templates/list"):
     """``resources/templates/list``."""
 
     if TYPE_CHECKING:
@@ -120,7 +120,7 @@ class ListResourceTemplatesRequest(TaggedRequest, frozen=True, kw_only=True, tag
     params: PaginatedRequestParams | None = None
 
 
-class ReadResourceRequest(TaggedRequest, frozen=True, kw_only=True, tag="resources/read"):
+class ReadResourceRequest(_TaggedRequest, frozen=True, kw_only=True, tag="resources/read"):
     """``resources/read``."""
 
     if TYPE_CHECKING:
@@ -128,7 +128,7 @@ class ReadResourceRequest(TaggedRequest, frozen=True, kw_only=True, tag="resourc
     params: ReadResourceRequestParams
 
 
-class SubscribeRequest(TaggedRequest, frozen=True, kw_only=True, tag="resources/subscribe"):
+class SubscribeRequest(_TaggedRequest, frozen=True, kw_only=True, tag="resources/subscribe"):
     """``resources/subscribe``."""
 
     if TYPE_CHECKING:
@@ -136,7 +136,7 @@ class SubscribeRequest(TaggedRequest, frozen=True, kw_only=True, tag="resources/
     params: SubscribeRequestParams
 
 
-class UnsubscribeRequest(TaggedRequest, frozen=True, kw_only=True, tag="resources/unsubscribe"):
+class UnsubscribeRequest(_TaggedRequest, frozen=True, kw_only=True, tag="resources/unsubscribe"):
     """``resources/unsubscribe``."""
 
     if TYPE_CHECKING:
@@ -144,7 +144,7 @@ class UnsubscribeRequest(TaggedRequest, frozen=True, kw_only=True, tag="resource
     params: UnsubscribeRequestParams
 
 
-class SubscriptionsListenRequest(TaggedRequest, frozen=True, kw_only=True, tag="subscriptions/listen"):
+class SubscriptionsListenRequest(_TaggedRequest, frozen=True, kw_only=True, tag="subscriptions/listen"):
     """``subscriptions/listen``."""
 
     if TYPE_CHECKING:
@@ -152,7 +152,7 @@ class SubscriptionsListenRequest(TaggedRequest, frozen=True, kw_only=True, tag="
     params: SubscriptionsListenRequestParams
 
 
-class ListPromptsRequest(TaggedRequest, frozen=True, kw_only=True, tag="prompts/list"):
+class ListPromptsRequest(_TaggedRequest, frozen=True, kw_only=True, tag="prompts/list"):
     """``prompts/list``."""
 
     if TYPE_CHECKING:
@@ -160,7 +160,7 @@ class ListPromptsRequest(TaggedRequest, frozen=True, kw_only=True, tag="prompts/
     params: PaginatedRequestParams | None = None
 
 
-class GetPromptRequest(TaggedRequest, frozen=True, kw_only=True, tag="prompts/get"):
+class GetPromptRequest(_TaggedRequest, frozen=True, kw_only=True, tag="prompts/get"):
     """``prompts/get``."""
 
     if TYPE_CHECKING:
@@ -168,7 +168,7 @@ class GetPromptRequest(TaggedRequest, frozen=True, kw_only=True, tag="prompts/ge
     params: GetPromptRequestParams
 
 
-class CompleteRequest(TaggedRequest, frozen=True, kw_only=True, tag="completion/complete"):
+class CompleteRequest(_TaggedRequest, frozen=True, kw_only=True, tag="completion/complete"):
     """``completion/complete``."""
 
     if TYPE_CHECKING:
@@ -176,7 +176,7 @@ class CompleteRequest(TaggedRequest, frozen=True, kw_only=True, tag="completion/
     params: CompleteRequestParams
 
 
-class SetLevelRequest(TaggedRequest, frozen=True, kw_only=True, tag="logging/setLevel"):
+class SetLevelRequest(_TaggedRequest, frozen=True, kw_only=True, tag="logging/setLevel"):
     """``logging/setLevel``."""
 
     if TYPE_CHECKING:
@@ -184,7 +184,7 @@ class SetLevelRequest(TaggedRequest, frozen=True, kw_only=True, tag="logging/set
     params: SetLevelRequestParams
 
 
-class ListRootsRequest(TaggedRequest, frozen=True, kw_only=True, tag="roots/list"):
+class ListRootsRequest(_TaggedRequest, frozen=True, kw_only=True, tag="roots/list"):
     """``roots/list``."""
 
     if TYPE_CHECKING:
@@ -192,7 +192,7 @@ class ListRootsRequest(TaggedRequest, frozen=True, kw_only=True, tag="roots/list
     params: RequestParams | None = None
 
 
-class CreateMessageRequest(TaggedRequest, frozen=True, kw_only=True, tag="sampling/createMessage"):
+class CreateMessageRequest(_TaggedRequest, frozen=True, kw_only=True, tag="sampling/createMessage"):
     """``sampling/createMessage``."""
 
     if TYPE_CHECKING:
@@ -200,7 +200,7 @@ class CreateMessageRequest(TaggedRequest, frozen=True, kw_only=True, tag="sampli
     params: CreateMessageRequestParams
 
 
-class ElicitRequest(TaggedRequest, frozen=True, kw_only=True, tag="elicitation/create"):
+class ElicitRequest(_TaggedRequest, frozen=True, kw_only=True, tag="elicitation/create"):
     """``elicitation/create``."""
 
     if TYPE_CHECKING:
@@ -208,7 +208,7 @@ class ElicitRequest(TaggedRequest, frozen=True, kw_only=True, tag="elicitation/c
     params: AnyElicitRequestParams
 
 
-class GetTaskRequest(TaggedRequest, frozen=True, kw_only=True, tag="tasks/get"):
+class GetTaskRequest(_TaggedRequest, frozen=True, kw_only=True, tag="tasks/get"):
     """``tasks/get``."""
 
     if TYPE_CHECKING:
@@ -216,7 +216,7 @@ class GetTaskRequest(TaggedRequest, frozen=True, kw_only=True, tag="tasks/get"):
     params: TaskRequestParams
 
 
-class GetTaskPayloadRequest(TaggedRequest, frozen=True, kw_only=True, tag="tasks/result"):
+class GetTaskPayloadRequest(_TaggedRequest, frozen=True, kw_only=True, tag="tasks/result"):
     """``tasks/result``."""
 
     if TYPE_CHECKING:
@@ -224,7 +224,7 @@ class GetTaskPayloadRequest(TaggedRequest, frozen=True, kw_only=True, tag="tasks
     params: TaskRequestParams
 
 
-class ListTasksRequest(TaggedRequest, frozen=True, kw_only=True, tag="tasks/list"):
+class ListTasksRequest(_TaggedRequest, frozen=True, kw_only=True, tag="tasks/list"):
     """``tasks/list``."""
 
     if TYPE_CHECKING:
@@ -232,7 +232,7 @@ class ListTasksRequest(TaggedRequest, frozen=True, kw_only=True, tag="tasks/list
     params: PaginatedRequestParams | None = None
 
 
-class CancelTaskRequest(TaggedRequest, frozen=True, kw_only=True, tag="tasks/cancel"):
+class CancelTaskRequest(_TaggedRequest, frozen=True, kw_only=True, tag="tasks/cancel"):
     """``tasks/cancel``."""
 
     if TYPE_CHECKING:

@@ -13,7 +13,7 @@ Source: `schema.ts` of all five revisions.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+from functools import cache, partial
 from operator import is_
 from typing import Any, Final, TypeAlias, TypeVar, cast, get_args
 
@@ -255,10 +255,19 @@ def complete(result: T, revision: Revision, server_info: Implementation | None =
         return cast("T", _complete_members(cast("dict[str, Any]", result), server_info))
     if not isinstance(result, _RESULTS):
         return result
-    changes = {name: value for name, value in FILLED.items() if getattr(result, name, value) is None}
+    changes: dict[str, Any] = {}
+    kind: type[Any] = type(result)
+    for name in _filled(kind):
+        if getattr(result, name) is None:
+            changes[name] = FILLED[name]
     if server_info is not None and (result.meta is None or SERVER_INFO_KEY not in result.meta):
         changes["meta"] = {**(result.meta or {}), SERVER_INFO_KEY: server_info}
     return cast("T", replace(result, **changes)) if changes else result
+
+
+@cache
+def _filled(kind: type[Any]) -> tuple[str, ...]:
+    return tuple(name for name in FILLED if name in kind.__struct_fields__)
 
 
 def _complete_members(members: dict[str, Any], server_info: Implementation | None) -> dict[str, Any]:

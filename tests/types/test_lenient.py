@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from dedalus_mcp import types
-from dedalus_mcp.types.lenient import block_of
+from dedalus_mcp.types.lenient import block_of, lenient
 from dedalus_mcp.types.method import Payload
 from dedalus_mcp.types.methods import PROMPTS_GET, SAMPLING_CREATE_MESSAGE, TOOLS_CALL
 
@@ -113,3 +113,13 @@ def test_a_mapping_becomes_the_block_that_it_is() -> None:
     assert block_of({"type": "hologram"}) == types.UnknownContent(type="hologram")
     with pytest.raises(msgspec.ValidationError, match="`type`"):
         block_of({"text": "a"})
+
+
+def test_what_is_made_already_is_taken_as_it_is() -> None:
+    block = types.TextContent(text="a")
+    message = types.PromptMessage(role="user", content=block)
+    unknown = types.UnknownContent(HOLOGRAM)
+
+    assert lenient(types.CallToolResult, {"content": [block, unknown, TEXT]}).content == [block, HOLOGRAM, block]
+    assert lenient(types.GetPromptResult, {"messages": [message, SAID]}).messages[0] is message
+    assert lenient(types.PromptMessage, {"role": "user", "content": block}).content is block
