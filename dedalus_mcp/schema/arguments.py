@@ -15,7 +15,6 @@ Layer: L1; imports `errors` and the rest of this package.
 from __future__ import annotations
 
 import contextlib
-import re
 from collections.abc import Callable, Mapping
 from types import UnionType
 from typing import Annotated, Any, TypeAlias, Union, get_args, get_origin
@@ -26,20 +25,18 @@ from msgspec import UNSET
 from dedalus_mcp.errors import InvalidArguments
 from dedalus_mcp.schema.annotations import fit
 from dedalus_mcp.schema.docstrings import split
-from dedalus_mcp.schema.faults import at, faults, legal, quote
+from dedalus_mcp.schema.faults import faults, legal, quote
 from dedalus_mcp.schema.foreign import decode
 from dedalus_mcp.schema.loosen import loosen
 from dedalus_mcp.schema.plain import plain
 from dedalus_mcp.schema.publish import publish, publish_all
+from dedalus_mcp.schema.reasons import reasons
 from dedalus_mcp.schema.shapes import is_object
 from dedalus_mcp.schema.signature import Parameter, docstring, label, parameters
 
 __all__ = ("Arguments", "summary")
 
 Injected: TypeAlias = Callable[[Any, Any], bool]
-
-_PLACE = r" - at `\$(.*)`$"  # how msgspec says where
-_REASON = 200  # characters of the text of an author's own check
 
 
 def summary(fn: Callable[..., Any]) -> str:
@@ -178,7 +175,9 @@ class Arguments:
             return msgspec.convert(value, one.kind, dec_hook=decode)
         except msgspec.ValidationError as error:
             found = list(faults(value, one.schema, self._definitions, one.name))
-            raise InvalidArguments(*found or _reasons(one, error, self._definitions)) from None
+            raise InvalidArguments(
+                *found or reasons(error, one.name) or [f"{one.name}: expected {legal(one.schema, self._definitions)}"]
+            ) from None
 
 
 def _argument(fn: Callable[..., Any], parameter: Parameter) -> _Argument:
@@ -250,23 +249,6 @@ def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
     branches = [branch for branch in schema.get("anyOf", ()) if branch != {"type": "null"}]
     rest = {key: value for key, value in schema.items() if key != "anyOf"}
     return {**branches[0], **rest} if len(branches) == 1 else {**rest, "anyOf": branches} if branches else dict(schema)
-
-
-def _reasons(one: _Argument, error: msgspec.ValidationError, definitions: dict[str, Any]) -> list[str]:
-    """Say what is wrong where the schema finds no fault: a format, or the author's own check."""
-    cause: Any = error.__cause__
-    place = one.name + (where.group(1) if (where := re.search(_PLACE, str(error))) else "")
-    if cause is not None and hasattr(cause, "errors"):  # pydantic's
-        return [f"{_path(place, found['loc'])}: {found['msg']}" for found in cause.errors(include_input=False)]
-    if cause is not None and str(cause):
-        return [f"{place}: {str(cause)[:_REASON]}"]
-    return [f"{one.name}: expected {legal(one.schema, definitions)}"]
-
-
-def _path(name: str, location: tuple[int | str, ...]) -> str:
-    for step in location:
-        name = f"{name}[{step}]" if isinstance(step, int) else at(name, step)
-    return name
 
 
 def _mapping(raw: Any) -> Mapping[str, Any]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -38,18 +38,17 @@ def plain(value: Any, name: str) -> Any:
     return result
 
 
-def _finite(value: Any) -> bool:
-    """Whether every number is finite.  Looks at exact types: msgspec has made all of them built-in."""
-    kind: object = type(value)
-    if kind is float:
+def _finite(value: object) -> bool:
+    """Whether every number is finite, in a value of built-in types only."""
+    if isinstance(value, float):
         return math.isfinite(value)
-    inner: Iterable[Any] = value.values() if kind is dict else value if kind is list or kind is tuple else ()
+    inner: Iterable[object] = ()
+    if isinstance(value, dict):
+        inner = cast("dict[str, object]", value).values()
+    elif isinstance(value, list | tuple):
+        inner = cast("list[object]", value)
     for item in inner:
-        kind = type(item)
-        if kind is float:
-            if not math.isfinite(item):
-                return False
-        elif (kind is dict or kind is list or kind is tuple) and not _finite(item):
+        if isinstance(item, float | dict | list | tuple) and not _finite(cast("object", item)):
             return False
     return True
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import inspect
 import typing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from types import MethodType
 from typing import Annotated, Any
 
@@ -120,13 +120,10 @@ def _resolve(fn: Callable[..., Any], name: str, annotation: Any) -> Any:
     plain = _plain(fn)
     if isinstance(plain, type):
         plain = getattr(plain, "__init__")  # noqa: B009 - mypy finds the plain spelling unsound
-    failed: Exception | None = None
-    for names in _scopes(plain):
-        try:
-            return _evaluate(annotation, getattr(plain, "__globals__", {}), names)
-        except (AttributeError, NameError, SyntaxError, TypeError) as error:
-            failed = failed or error
-    raise TypeError(f"{label(fn)}(): cannot resolve the annotation of '{name}': {failed}") from failed
+    try:
+        return _evaluate(annotation, getattr(plain, "__globals__", {}), _names(plain))
+    except (AttributeError, NameError, SyntaxError, TypeError) as error:
+        raise TypeError(f"{label(fn)}(): cannot resolve the annotation of '{name}': {error}") from error
 
 
 def _evaluate(annotation: Any, globals: dict[str, Any], names: dict[str, Any]) -> Any:
@@ -136,22 +133,26 @@ def _evaluate(annotation: Any, globals: dict[str, Any], names: dict[str, Any]) -
     return typing.get_type_hints(probe, globals, names, include_extras=True)["it"]
 
 
-def _scopes(plain: Any) -> Iterator[dict[str, Any]]:
-    """Yield where a name may be found: the closure first, then whoever is defining the function.
+def _names(plain: Any) -> dict[str, Any]:
+    """Return what the function sees beside its globals: what surrounds it, and its closure.
 
-    A type that is local to the function around the definition is in no closure unless the
-    body uses it, but it is in the frame that runs the decorator.
+    A type that is local to the function or class around the definition is in no closure
+    unless the body uses it.  It is in the frame that runs the decorator, if that still runs.
     """
+    around = set(getattr(plain, "__qualname__", "").split(".")[:-1])
+    frames: list[dict[str, Any]] = []
+    frame = inspect.currentframe() if around else None
+    while frame is not None:
+        if frame.f_code.co_name in around and frame.f_globals is getattr(plain, "__globals__", None):
+            frames.append(frame.f_locals)
+        frame = frame.f_back
+    names: dict[str, Any] = {}
+    for outer in reversed(frames):
+        names |= outer
     code = getattr(plain, "__code__", None)
-    closure = {}
     for free, cell in zip(code.co_freevars if code else (), getattr(plain, "__closure__", None) or (), strict=False):
         try:
-            closure[free] = cell.cell_contents
+            names[free] = cell.cell_contents
         except ValueError:  # not assigned yet
             continue
-    yield closure
-    frame = inspect.currentframe()
-    while frame is not None:
-        if frame.f_globals is getattr(plain, "__globals__", None):
-            yield {**frame.f_locals, **closure}
-        frame = frame.f_back
+    return names

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from nowhere import Missing  # type: ignore[import-not-found]  # pyright: ignore[reportMissingImports]
 
 
-unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+unhurried = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 class Color(enum.StrEnum):

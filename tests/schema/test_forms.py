@@ -15,7 +15,7 @@ from dedalus_mcp.schema.fields import Field
 from dedalus_mcp.schema.forms import FIRST, SELECTS, accept, check, fields, reduce
 
 LATEST = "2026-07-28"
-unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+unhurried = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 REVISIONS = [FIRST, SELECTS, LATEST]
 TITLED = [{"const": "eu", "title": "Europe"}, {"const": "us", "title": "America"}]
 

@@ -122,6 +122,34 @@ def test_local_types_are_found_by_closure_and_by_frame() -> None:
     assert returned(fn) is Closed
 
 
+class Shadowed:
+    """There is a local one too."""
+
+
+def test_a_local_type_goes_before_a_global_one() -> None:
+    def outer() -> list[Any]:
+        class Shadowed:
+            pass
+
+        class Holder:
+            class Inner:
+                pass
+
+            def method(self, a: Shadowed, b: Inner) -> None: ...
+
+            found = parameters(method)
+
+        def fn(a: Shadowed) -> None: ...
+
+        assert [one.annotation for one in Holder.found[1:]] == [Shadowed, Holder.Inner]
+        return [parameters(fn)[0].annotation, Shadowed]
+
+    found, local = outer()
+
+    assert found is local
+    assert found is not globals()["Shadowed"]
+
+
 def test_a_variable_that_is_not_set_yet_is_no_error() -> None:
     def outer() -> list[Any]:
         def fn(a: int) -> Any:

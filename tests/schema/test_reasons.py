@@ -1,0 +1,54 @@
+"""What an author's own check said."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pydantic
+
+from dedalus_mcp.schema.foreign import decode
+from dedalus_mcp.schema.reasons import reasons
+
+
+class Checked(msgspec.Struct):
+    n: int
+
+    def __post_init__(self) -> None:
+        if self.n == 13:
+            raise ValueError("n must not be 13" + "!" * 1000)
+        if self.n == 14:
+            raise ValueError
+
+
+class Model(pydantic.BaseModel):
+    items: list[int]
+    name: str = ""
+
+
+def said(kind: Any, value: Any) -> list[str]:
+    try:
+        msgspec.convert(value, kind, dec_hook=decode)
+    except msgspec.ValidationError as error:
+        return reasons(error, "it")
+    raise AssertionError("the value fits")
+
+
+def test_the_text_comes_with_its_place_and_not_too_long() -> None:
+    (text,) = said(list[Checked], [{"n": 1}, {"n": 13}])
+
+    assert text.startswith("it[1]: n must not be 13!!!")
+    assert len(text) < 250
+    assert said(Checked, {"n": 13})[0].startswith("it: n must not")
+
+
+def test_pydantic_says_everything_but_the_value() -> None:
+    found = said(dict[str, Model], {"a": {"items": [1, "secret"], "name": 1}})
+
+    assert [text.partition(": ")[0] for text in found] == ["it[...].items[1]", "it[...].name"]
+    assert "secret" not in "".join(found)
+
+
+def test_no_text_is_no_reason() -> None:
+    assert said(Checked, {"n": 14}) == []
+    assert said(Checked, {"n": "secret"}) == []
