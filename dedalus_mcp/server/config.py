@@ -32,6 +32,9 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
         worker_threads: Sync tools that may run at once; the others wait.
         drain_seconds: How long running calls may go on after the client has gone; stdio only.
         limits: The bounds of one conversation.
+
+    Raises:
+        ValueError: There is no room for one item on a page, or for one thread.
     """
 
     elicitation: ElicitationConfig = ElicitationConfig()
@@ -39,3 +42,8 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
     worker_threads: int = 40
     drain_seconds: float = 1.0
     limits: Limits = Limits()
+
+    def __post_init__(self) -> None:
+        for name in ("pagination_limit", "worker_threads"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, not {getattr(self, name)!r}")

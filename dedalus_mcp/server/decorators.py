@@ -58,9 +58,11 @@ def tool(  # noqa: PLR0913 - the keywords of a decorator are its vocabulary
     Raises:
         TypeError: A value is of the wrong kind.
     """
-    if callable(name):
+    if callable(name) or isinstance(name, classmethod):
         attach(name, ToolSpec())
         return name
+    if not isinstance(name, str | None):
+        raise TypeError(f"a tool's name is a string, not {name!r:.80}")
     spec = ToolSpec(
         name=name,
         description=description,

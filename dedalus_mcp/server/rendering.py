@@ -61,6 +61,8 @@ def render(returned: Any, description: str | None) -> GetPromptResult:
         if "messages" not in returned:
             raise UnrenderableError("Prompt mapping must include 'messages'")
         given = returned.get("description", description)
+        if not isinstance(given, str | None):
+            raise UnrenderableError(f"Prompt description must be a string, not {type(given).__name__}.")
         return GetPromptResult(description=given, messages=_messages(returned["messages"]))
     return GetPromptResult(description=description, messages=_messages(returned))
 

@@ -6,7 +6,9 @@
     str, numbers, other scalars          their text, {"result": ...}
     list, tuple, set                     a block for each item, {"result": [...]}
     mapping, dataclass, Struct, model    its JSON as text, and itself
+    anything else                        its text; nothing structured
 
+A generator is refused: it would run here, in the event loop, after its tool is over.
 Text that is JSON is compact and keeps its characters: models read it.
 
 Layer: L4.
@@ -14,6 +16,7 @@ Layer: L4.
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import msgspec
@@ -46,6 +49,8 @@ def result_of(value: Any, returns: Returns) -> CallToolResult:
     """
     if isinstance(value, CallToolResult):
         return value
+    if isinstance(value, Iterator | AsyncIterator):
+        raise ValueError(f"a {type(value).__name__}, which can be read once; return a list")
     if returns.schema is not None:
         structured = returns.structure(value)
         return CallToolResult(
@@ -64,7 +69,7 @@ def _unpromised(value: Any) -> CallToolResult:
     try:
         shown = plain(value, BOX)
     except ValueError:  # nothing of the kind was promised, so its text must do
-        return CallToolResult(content=[TextContent(text=str(value))])
+        return CallToolResult(content=[TextContent(text=_str(value))])
     if isinstance(value, bytes):
         return CallToolResult(content=[TextContent(text=shown)])
     return CallToolResult(
@@ -96,4 +101,15 @@ def _block(item: Any) -> ContentBlock | None:
 
 
 def _text(value: Any) -> str:
-    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    if not isinstance(value, str):
+        return msgspec.json.encode(value).decode()
+    if not value.isascii():
+        value.encode()  # a lone surrogate has no place in JSON; its error is a ValueError
+    return value
+
+
+def _str(value: Any) -> str:
+    try:
+        return _text(str(value))
+    except Exception as error:
+        raise ValueError(f"a {type(value).__name__}, whose str() fails: {error}") from error

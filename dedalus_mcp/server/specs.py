@@ -63,18 +63,22 @@ binding: ContextVar[Collector | None] = ContextVar("dedalus_mcp.binding", defaul
 def attach(function: Any, spec: Spec) -> None:
     """Remember `spec` on the function, and register it if a server is binding.
 
+    A later spec of the same kind replaces the earlier one.
+
     Raises:
         TypeError: Nothing can be remembered on this kind of object.
     """
     carrier = getattr(function, "__func__", function)  # classmethod and staticmethod objects wrap one
+    if isinstance(carrier, type):
+        raise TypeError(f"cannot decorate {carrier!r}: a class hands on what it carries to its instances")
     try:
-        specs = carrier.__dict__.setdefault(_SPECS, {})
-    except AttributeError:
+        # A dictionary of its own: `functools.wraps` hands on that of the wrapped function.
+        setattr(carrier, _SPECS, {**getattr(carrier, _SPECS, {}), type(spec): spec})
+    except (AttributeError, TypeError):
         raise TypeError(f"cannot decorate {function!r}: wrap it in a function") from None
-    specs.setdefault(type(spec), spec)
     collector = binding.get()
     if collector is not None:
-        collector.collect(function)
+        collector.collect(carrier if isinstance(function, staticmethod) else function)
 
 
 def extract_spec(function: Any) -> Spec | None:

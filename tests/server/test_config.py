@@ -1,0 +1,34 @@
+"""The settings of a server: defaults, and what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dedalus_mcp.server.config import ElicitationConfig, ServerConfig
+
+
+def test_defaults_are_those_that_are_documented() -> None:
+    config = ServerConfig()
+
+    assert config.pagination_limit == 50
+    assert config.worker_threads == 40
+    assert config.elicitation == ElicitationConfig(timeout=600.0)
+
+
+@pytest.mark.parametrize("setting", ["pagination_limit", "worker_threads"])
+@pytest.mark.parametrize("value", [0, -1])
+def test_settings_that_nothing_could_work_with_are_refused(setting: str, value: int) -> None:
+    """Pages of no items never end, and a pool of no threads never runs anything."""
+    settings: dict[str, Any] = {setting: value}
+
+    with pytest.raises(ValueError, match=f"{setting} must be at least 1"):
+        ServerConfig(**settings)
+
+
+def test_settings_cannot_change_under_a_running_server() -> None:
+    config: Any = ServerConfig()
+
+    with pytest.raises(AttributeError):
+        config.pagination_limit = 1
