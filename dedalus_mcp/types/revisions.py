@@ -256,7 +256,7 @@ def complete(result: T, revision: Revision, server_info: Implementation | None =
     if not isinstance(result, _RESULTS):
         return result
     changes: dict[str, Any] = {}
-    kind: type[Any] = type(result)
+    kind: Any = type(result)
     for name in _filled(kind):
         if getattr(result, name) is None:
             changes[name] = FILLED[name]
