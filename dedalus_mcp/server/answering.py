@@ -57,13 +57,10 @@ class Answering:
             McpError: The error to reply with.
         """
         params, terms = self._open(call)
-        if not self._server.offers(call.method):
-            raise McpError(METHOD_NOT_FOUND, f"Method not found: {call.method:.80}")
         if (handled := HANDLED.get(call.method)) is not None:
             context = Context(self._server, self.peer, call, terms, params.meta)
             return self._handle(handled, params, context)
-        if (at_once := AT_ONCE.get(call.method)) is None:
-            raise McpError(METHOD_NOT_FOUND, f"Method not found: {call.method:.80}")
+        at_once = AT_ONCE[call.method]
         if call.method != "initialize":
             return self._shaped(at_once(self._server, self._session, params), terms)
         if call.batch is not None:
@@ -97,10 +94,17 @@ class Answering:
         try:
             params: Any = _decode(call.method, raw)
         except (msgspec.DecodeError, RecursionError) as error:
-            self._session.terms(call.method, _meta(raw))  # raises, if that is wrong already
+            self._terms(call.method, _meta(raw))  # raises, if that is wrong already
             why = "nested too deeply" if isinstance(error, RecursionError) else str(error)
             raise McpError(INVALID_PARAMS, f"Invalid params: {why}") from None
-        return params, self._session.terms(call.method, params.meta)
+        return params, self._terms(call.method, params.meta)
+
+    def _terms(self, method: str, meta: dict[str, Any] | None) -> Terms:
+        """Find the terms of a call; a method with nothing behind it is none (DISC-05)."""
+        terms = self._session.terms(method, meta)
+        if not self._server.offers(method) or not (method in HANDLED or method in AT_ONCE):
+            raise McpError(METHOD_NOT_FOUND, f"Method not found: {method:.80}")
+        return terms
 
 
 class _MetaOnly(msgspec.Struct):
