@@ -6,7 +6,7 @@ Layer: L1; imports `errors` and the rest of this package.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -77,8 +77,9 @@ def _property(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict
         known = {**branches[0], **{key: value for key, value in known.items() if key != "anyOf"}}
     if "enum" in known:
         known = {"type": "string", **known, "enum": [value for value in known["enum"] if value is not None]}
-    if known.get("type") == "array" and "enum" in known.get("items", {}):
-        known["items"] = {"type": "string", **known["items"]}
+    items = cast("dict[str, Any]", known.get("items", {}))
+    if "enum" in items:
+        known = {**known, "items": {"type": "string", **items}}
     unknown = {key for key, value in known.items() if (key, value) == ("default", None)}
     unknown |= {"format"} if known.get("format") not in FORMATS else set()
     return {key: value for key, value in known.items() if key not in unknown}

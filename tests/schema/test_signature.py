@@ -10,7 +10,7 @@ import pydantic
 import pytest
 from msgspec import UNSET
 
-from dedalus_mcp.schema.signature import docstring, label, parameters, returned
+from dedalus_mcp.schema.signature import docstring, is_async, label, parameters, returned
 
 if TYPE_CHECKING:
     from nowhere import Missing  # type: ignore[import-not-found]  # pyright: ignore[reportMissingImports]
@@ -212,6 +212,21 @@ def test_docstrings_come_from_the_function_behind() -> None:
     assert docstring(Calling()) == "A callable object."
     assert docstring(lambda: None) is None
     assert docstring(functools.partial(lambda: None)) is None
+
+
+async def waiting(a: int) -> int:
+    return a
+
+
+def test_coroutine_functions_are_told_from_the_rest() -> None:
+    """B148."""
+    assert [is_async(fn) for fn in (waiting, Calling(), functools.partial(waiting, 1), function, Service())] == [
+        True,
+        True,
+        True,
+        False,
+        False,
+    ]
 
 
 def test_labels_say_which_function() -> None:

@@ -31,7 +31,7 @@ class Deploy:
     note: str | None = None
     when: datetime.date | None = None
     id: Literal["a", "b"] | None = None
-    tags: list[Literal["x", "y"]] = dataclasses.field(default_factory=list[Literal["x", "y"]])
+    tags: list[Literal["x", "y"]] = dataclasses.field(default_factory=list)  # pyright: ignore[reportUnknownVariableType]
 
     def __post_init__(self) -> None:
         if self.replicas == 4:
