@@ -84,7 +84,7 @@ class Answering:
         return self._shaped(result, context.terms)
 
     def _shaped(self, result: Any, terms: Terms) -> Any:
-        return complete(shape(result, terms.revision), terms.revision, self._server.info)
+        return complete(result, terms.revision, self._server.info)
 
     def _open(self, call: Inbound) -> tuple[Any, Terms]:
         """Decode the params once, and find the terms; what is wrong first is said first."""
