@@ -17,6 +17,7 @@ import pytest
 
 from dedalus_mcp import errors
 from dedalus_mcp.errors import (
+    CapabilityMissing,
     ConnectionLost,
     DedalusError,
     ErrorData,
@@ -79,12 +80,20 @@ def test_no_active_call_is_what_both_kinds_of_caller_expect() -> None:
     assert isinstance(caught.value, McpError)
 
 
+def test_a_missing_capability_says_which() -> None:
+    error = CapabilityMissing.of("Cannot be asked", {"elicitation": {"form": {}}})
+
+    assert (error.code, str(error)) == (errors.METHOD_NOT_FOUND, "Cannot be asked")
+    assert error.required == {"elicitation": {"form": {}}}
+
+
 @pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
 @pytest.mark.parametrize(
     "error",
     [
         McpError(-32602, "Bad", DATA),
         NoActiveCall(-32601, "Outside"),
+        CapabilityMissing.of("Not there", {"elicitation": {}}),
         SeatTaken("12A"),
         RequestTimeout("tools/call", 2.5),
         ConnectionLost("exit code 3"),
