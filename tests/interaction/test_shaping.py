@@ -50,7 +50,7 @@ def members(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str,
             if name not in OPAQUE or isinstance(member, list):
                 yield from members(member, (*path, name))
     elif isinstance(value, list):
-        for item in cast("list[Any]", value):
+        for item in value:  # pyright: ignore[reportUnknownVariableType]
             yield from members(item, path)
 
 
@@ -146,7 +146,10 @@ async def test_a_client_says_nothing_that_the_revision_does_not_know(revision: s
         "prompts/get": result(revision, messages=[]),
     }
 
+    ends: list[Raw] = []
+
     async def server(raw: Raw) -> None:
+        ends.append(raw)
         await opened(raw, revision)
         while True:
             message = await raw.hear()
@@ -161,20 +164,22 @@ async def test_a_client_says_nothing_that_the_revision_does_not_know(revision: s
         icons=[Icon(src="https://example.com/i.png")],
     )
     with anyio.fail_after(PATIENCE):
-        async with anyio.create_task_group() as group:
-            target = Scripted(group, server)
-            async with MCPClient.connect(
-                target, revision=revision, client_info=info, elicitation=_decline, elicitation_url=_decline
-            ) as client:
-                await client.list_tools()
-                await client.list_tools_page()
-                await client.call_tool("a")
-                await client.call_tool("a", {"x": None}, meta={"mine/key": 1})
-                await client.get_prompt("p")
-                await client.get_prompt("p", {"n": 5})
-                await client.ping()
+        async with anyio.create_task_group() as group, MCPClient.connect(
+            Scripted(group, server),
+            revision=revision,
+            client_info=info,
+            elicitation=_decline,
+            elicitation_url=_decline,
+        ) as client:
+            await client.list_tools()
+            await client.list_tools_page()
+            await client.call_tool("a")
+            await client.call_tool("a", {"x": None}, meta={"mine/key": 1})
+            await client.get_prompt("p")
+            await client.get_prompt("p", {"n": 5})
+            await client.ping()
 
-    sent = target.ends[0].heard
+    sent = ends[0].heard
     assert [found for message in sent for found in foreign(message, revision)] == []
     assert [path for message in sent for path, member in members(message) if member is None] == []
     assert all("method" in message for message in sent)  # no responses: nothing was asked
