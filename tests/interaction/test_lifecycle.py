@@ -153,7 +153,7 @@ async def test_initialize_in_a_modern_envelope_is_no_method() -> None:
 @ways
 @pytest.mark.parametrize("revision", REVISIONS)
 async def test_each_revision_has_its_own_methods(revision: str, transport: str) -> None:
-    """RPC-26, RPC-27, B104: unknown methods, whatever their params, tools and prompts: each with its code, and named."""
+    """RPC-26, RPC-27, B104: unknown methods (whatever their params), tools and prompts, each with its code."""
     modern = revision in MODERN
     with anyio.fail_after(PATIENCE):
         async with serving(target(transport)) as raw:
