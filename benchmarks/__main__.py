@@ -44,7 +44,7 @@ def main() -> None:
     parser.add_argument("--only", default=",".join(BENCHMARKS), help="some of " + ",".join(BENCHMARKS))
     parser.add_argument("--json", type=Path, help="where to write every sample")
     options = parser.parse_args()
-    effort = Effort(rounds=3, scale=0.1) if options.quick else Effort(rounds=7, scale=1.0)
+    effort = Effort(rounds=3, scale=0.05) if options.quick else Effort(rounds=5, scale=0.4)
     print(machine())
     taken: dict[str, list[Row]] = {}
     for name in options.only.split(","):

@@ -19,14 +19,16 @@ __all__ = ("TITLE", "distributions", "run")
 
 TITLE = "Start: CPU and memory of imports, and time to the first reply"
 
-# The first is what all the others are measured against: the libraries that we stand on.
 IMPORTS = {
-    "import anyio, msgspec": "import anyio, msgspec",
     "import dedalus_mcp": "import dedalus_mcp",
     "import dedalus_mcp; dedalus_mcp.MCPServer": "import dedalus_mcp; dedalus_mcp.MCPServer",
     "from dedalus_mcp import MCPServer, tool": "from dedalus_mcp import MCPServer, tool",
     "from dedalus_mcp import MCPClient": "from dedalus_mcp import MCPClient",
 }
+LIBRARIES = "import anyio, msgspec"
+# `import anyio` loads no event loop; whoever runs one pays for asyncio too.
+RUNNING = "anyio.run(anyio.sleep, 0)"
+SERVING = "from dedalus_mcp import MCPServer, tool; import anyio, dedalus_mcp.run, dedalus_mcp_transports.stdio"
 # Without the interpreter's own start, and with memory as it is: the greatest ever is that of the parent's fork.
 PROBE = """
 import json, time
@@ -42,21 +44,24 @@ print(json.dumps([(time.process_time() - start) * 1e3, (resident() - before) / 1
 def run(effort: Effort) -> list[Row]:
     """Measure."""
     rounds = max(effort.rounds, effort.times(20))
-    seen: dict[str, list[list[float]]] = {name: [] for name in IMPORTS}
+    seen: dict[str, list[list[float]]] = {}
+    loop, serving = f"{LIBRARIES}; {RUNNING}", f"{SERVING}; {RUNNING}"
+    statements = [*IMPORTS.values(), LIBRARIES, loop, serving]
     for _ in range(rounds + 1):
-        for name, statement in IMPORTS.items():
-            seen[name].append(probe(statement))
-    base = next(iter(IMPORTS))
+        for statement in statements:
+            seen.setdefault(statement, []).append(probe(statement))
+    pairs = [(name, statement, "the libraries", LIBRARIES) for name, statement in IMPORTS.items()]
+    pairs.append(("all that a stdio server loads, in a running loop", serving, "a bare loop", loop))
     rows = [
         Row(
             f"{name}, {what}",
             unit,
-            {"ours": [sample[n] for sample in seen[name][1:]], base: [sample[n] for sample in seen[base][1:]]},
+            {"ours": [one[n] for one in seen[statement][1:]], base_name: [one[n] for one in seen[base][1:]]},
         )
         for n, what, unit in ((0, "cpu", "ms"), (1, "memory", "MiB"))
-        for name in list(IMPORTS)[1:]
+        for name, statement, base_name, base in pairs
     ]
-    return [*rows, first_reply(rounds), count(distributions())]
+    return [*rows, first_reply(rounds), *counted(distributions())]
 
 
 def probe(statement: str) -> list[float]:
@@ -86,8 +91,9 @@ def spawn(command: list[str]) -> float:
     return spent * 1e3
 
 
-def count(names: set[str]) -> Row:
-    return Row(f"distributions installed: {', '.join(sorted(names))}", "", {"ours": [len(names)]})
+def counted(names: set[str]) -> list[Row]:
+    """Return the row of that figure; none where this checkout is not installed."""
+    return [Row(f"distributions: {', '.join(sorted(names))}", "", {"ours": [len(names)]})] if len(names) > 1 else []
 
 
 def distributions() -> set[str]:

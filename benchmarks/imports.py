@@ -11,7 +11,7 @@ import json
 import subprocess
 import sys
 
-from benchmarks.bench_start import IMPORTS
+from benchmarks.bench_start import LIBRARIES
 from benchmarks.driver import ENVIRONMENT
 
 __all__ = ("breakdown",)
@@ -49,10 +49,10 @@ def breakdown(statement: str, runs: int) -> dict[str, float]:
 
 def main(statement: str = "from dedalus_mcp import MCPServer, tool", runs: str = "10") -> None:
     ours = breakdown(statement, int(runs))
-    theirs = breakdown(next(iter(IMPORTS)), int(runs))
+    theirs = breakdown(LIBRARIES, int(runs))
     extra = {name: spent for name, spent in ours.items() if name not in theirs}
     own = {name: spent for name, spent in extra.items() if name.startswith("dedalus_mcp")}
-    print(f"{statement}: {sum(ours.values()):.1f} ms; {next(iter(IMPORTS))}: {sum(theirs.values()):.1f} ms")
+    print(f"{statement}: {sum(ours.values()):.1f} ms; {LIBRARIES}: {sum(theirs.values()):.1f} ms")
     print(f"of the difference {sum(own.values()):.1f} ms is in {len(own)} modules of ours,")
     print(f"{sum(extra.values()) - sum(own.values()):.1f} ms in {len(extra) - len(own)} others")
     for name, spent in list(extra.items())[:60]:

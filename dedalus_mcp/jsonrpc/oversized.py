@@ -19,17 +19,16 @@ __all__ = ("describe", "refuse_batch")
 _ID = rb'"id"\s*:\s*(-?(?:0|[1-9]\d{0,17})|"[^"\\]{0,256}")(?=\s*[,}])'
 _VERSION = rb'"jsonrpc"\s*:\s*"2\.0"'
 # Anchored at either end of the frame, so that no "id" inside params or result can be taken for it.
-_AT_HEAD = re.compile(rb"\s*\{\s*(?:" + _VERSION + rb"\s*,\s*)?" + _ID)
-_AT_TAIL = re.compile(
-    rb"[,{\s](?:" + _VERSION + rb"\s*,\s*" + _ID + rb"|" + _ID + rb"\s*,\s*" + _VERSION + rb")\s*\}\s*$"
-)
-_REPLY_AT_HEAD = re.compile(rb'\s*\{[^{]*"(?:result|error)"\s*:')
+# Compiled by `re` at their first use, which most programs never come to.
+_AT_HEAD = rb"\s*\{\s*(?:" + _VERSION + rb"\s*,\s*)?" + _ID
+_AT_TAIL = rb"[,{\s](?:" + _VERSION + rb"\s*,\s*" + _ID + rb"|" + _ID + rb"\s*,\s*" + _VERSION + rb")\s*\}\s*$"
+_REPLY_AT_HEAD = rb'\s*\{[^{]*"(?:result|error)"\s*:'
 
 
 def describe(frame: Oversized) -> Malformed:
     """Say that the frame was too long, and whose it was if its ends tell."""
     error = ErrorData(INVALID_REQUEST, f"Invalid message: longer than {frame.limit} bytes, which is the limit")
-    return Malformed(_id(frame), error, _REPLY_AT_HEAD.match(frame.head) is not None)
+    return Malformed(_id(frame), error, re.match(_REPLY_AT_HEAD, frame.head) is not None)
 
 
 def refuse_batch() -> Malformed:
@@ -38,7 +37,7 @@ def refuse_batch() -> Malformed:
 
 
 def _id(frame: Oversized) -> RequestId | None:
-    found = _AT_HEAD.match(frame.head) or _AT_TAIL.search(frame.tail)
+    found = re.match(_AT_HEAD, frame.head) or re.search(_AT_TAIL, frame.tail)
     if found is None:
         return None
     text = next(group for group in found.groups() if group is not None)

@@ -31,7 +31,7 @@ __all__ = ("ToolCall", "Tools", "is_context")
 
 logger = logging.getLogger("dedalus_mcp")
 
-_NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")  # TOOL-04
+_NAME = r"[A-Za-z0-9_.-]{1,128}"  # TOOL-04
 
 
 class ToolCall(InputResponseRequestParams, frozen=True, kw_only=True):
@@ -170,6 +170,6 @@ def _name_of(fn: Any, spec: ToolSpec) -> str:
     name = spec.name if spec.name is not None else getattr(fn, "__name__", None)
     if not name or name == "<lambda>":
         raise TypeError(f"{fn!r} has no name: give it one, as in @tool('name')")
-    if _NAME.fullmatch(name) is None:
+    if re.fullmatch(_NAME, name) is None:
         logger.warning("tool name %r: clients expect 1 to 128 of A-Z a-z 0-9 _ . -", name)
     return str(name)
