@@ -15,6 +15,7 @@ Layer: L1; imports `errors` and the rest of this package.
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Callable, Mapping
 from types import UnionType
 from typing import Annotated, Any, TypeAlias, Union, get_args, get_origin
@@ -25,7 +26,7 @@ from msgspec import UNSET
 from dedalus_mcp.errors import InvalidArguments
 from dedalus_mcp.schema.annotations import fit
 from dedalus_mcp.schema.docstrings import split
-from dedalus_mcp.schema.faults import faults, legal, quote
+from dedalus_mcp.schema.faults import legal, quote, worst
 from dedalus_mcp.schema.foreign import decode
 from dedalus_mcp.schema.loosen import loosen
 from dedalus_mcp.schema.plain import plain
@@ -35,6 +36,8 @@ from dedalus_mcp.schema.shapes import is_object
 from dedalus_mcp.schema.signature import Parameter, docstring, label, parameters
 
 __all__ = ("Arguments", "summary")
+
+_UNKNOWN = 20  # unknown arguments that are named; all are refused
 
 Injected: TypeAlias = Callable[[Any, Any], bool]
 
@@ -146,8 +149,7 @@ class Arguments:
         legal_names = [one.name for one in self._own]
         problems = [
             f"{quote(name)}: no such argument; legal: {', '.join(legal_names) or 'none'}"
-            for name in given
-            if name not in legal_names
+            for name in itertools.islice((name for name in given if name not in legal_names), _UNKNOWN)
         ]
         values: dict[str, Any] = {}
         for one in self._own:
@@ -174,7 +176,7 @@ class Arguments:
         try:
             return msgspec.convert(value, one.kind, dec_hook=decode)
         except msgspec.ValidationError as error:
-            found = list(faults(value, one.schema, self._definitions, one.name))
+            found = worst(value, one.schema, self._definitions, one.name)
             raise InvalidArguments(
                 *found or reasons(error, one.name) or [f"{one.name}: expected {legal(one.schema, self._definitions)}"]
             ) from None

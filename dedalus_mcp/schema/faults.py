@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import itertools
 import math
 import re
 import uuid
@@ -19,12 +20,12 @@ from typing import Any
 
 import msgspec
 
-from dedalus_mcp.schema.shapes import is_object
+from dedalus_mcp.schema.shapes import is_array, is_object
 
-__all__ = ("at", "branches_of", "faults", "fits", "legal", "quote", "resolve", "type_of", "types_of")
+__all__ = ("at", "branches_of", "faults", "fits", "legal", "likely", "quote", "resolve", "type_of", "types_of", "worst")
 
 _SHOWN = 40  # characters of a name, or of an enum value, that a message repeats
-_LISTED = 20  # values of an enum that a message names
+_LISTED = 20  # values of an enum that a message names, and faults of one value
 
 _NOUNS = {
     "string": "a string",
@@ -156,6 +157,12 @@ def fits(value: Any, schema: Any, definitions: Mapping[str, Any]) -> bool:
     return next(faults(value, schema, definitions, ""), None) is None
 
 
+def worst(value: Any, schema: Any, definitions: Mapping[str, Any], path: str) -> list[str]:
+    """Return the first faults, as many as somebody may want to read."""
+    found = list(itertools.islice(faults(value, schema, definitions, path), _LISTED + 1))
+    return [*found[:_LISTED], f"{path}: and more"] if len(found) > _LISTED else found
+
+
 def faults(value: Any, schema: Any, definitions: Mapping[str, Any], path: str) -> Iterator[str]:
     """Yield every fault of a value: the path to it, and what is legal there.
 
@@ -167,8 +174,8 @@ def faults(value: Any, schema: Any, definitions: Mapping[str, Any], path: str) -
     """
     schema = resolve(schema, definitions)
     expected = f"{path}: expected {legal(schema, definitions)}"
-    kind, types = type_of(value), types_of(schema, definitions)
-    if types and kind not in types and not (kind == "integer" and "number" in types):
+    kind = type_of(value)
+    if not _takes(schema, value, definitions):
         yield f"{expected}, got {_noun(kind)}"
     elif (values := _values(schema)) is not None:
         if not any(_same(value, one) for one in values):
@@ -181,6 +188,16 @@ def faults(value: Any, schema: Any, definitions: Mapping[str, Any], path: str) -
         yield from _item_faults(value, schema, definitions, path)
     elif kind == "object":
         yield from _member_faults(value, schema, definitions, path)
+
+
+def likely(value: Any, branches: Sequence[Any], definitions: Mapping[str, Any]) -> Any:
+    """Return the alternative that a value is meant for, or None if its type fits none.
+
+    One is chosen by what lies one level deep, and then followed alone: to try them all at
+    every level would take time exponential in the depth of the value.
+    """
+    meant = [branch for branch in branches if _takes(branch, value, definitions)]
+    return max(meant, key=lambda branch: _closeness(value, branch, definitions), default=None)
 
 
 def at(path: str, name: str) -> str:
@@ -220,15 +237,40 @@ def _same(one: object, other: object) -> bool:
 
 
 def _branch_faults(value: Any, branches: list[Any], definitions: Mapping[str, Any], path: str) -> Iterator[str]:
-    """Yield the faults under the only branch of the value's type, or else one for all branches."""
-    if any(fits(value, branch, definitions) for branch in branches):
-        return
-    kind = type_of(value)
-    meant = [branch for branch in branches if kind in types_of(branch, definitions)]
-    if len(meant) == 1:
-        yield from faults(value, meant[0], definitions, path)
-    else:
+    branch = likely(value, branches, definitions)
+    if branch is None or (type_of(value) not in {"object", "array"} and not fits(value, branch, definitions)):
+        meant = [one for one in branches if _takes(one, value, definitions)]
         yield f"{path}: expected {legal({'anyOf': meant or branches}, definitions)}"
+    else:
+        yield from faults(value, branch, definitions, path)
+
+
+def _takes(schema: Any, value: Any, definitions: Mapping[str, Any]) -> bool:
+    """Whether the type of the value is right."""
+    kind, types = type_of(value), types_of(schema, definitions)
+    return not types or kind in types or (kind == "integer" and "number" in types)
+
+
+def _closeness(value: Any, branch: Any, definitions: Mapping[str, Any]) -> int:
+    """Return how much of a value a branch explains, looking one level deep."""
+    schema = resolve(branch, definitions)
+    if is_object(value):
+        properties = schema.get("properties", {})
+        score = -2 * sum(name not in value for name in schema.get("required", ()))  # worse than a wrong type
+        for name in properties.keys() & value.keys():
+            weight = 1 if _values(resolve(properties[name], definitions)) is None else 100  # a tag decides
+            score += weight if _fits_here(value[name], properties[name], definitions) else -weight
+        return score
+    if is_array(value):
+        return sum(_fits_here(item, schema.get("items", True), definitions) for item in value[:1])
+    return int(fits(value, schema, definitions))
+
+
+def _fits_here(value: Any, schema: Any, definitions: Mapping[str, Any]) -> bool:
+    """Whether a value fits, as far as can be told without looking into it."""
+    if is_object(value) or is_array(value):
+        return _takes(schema, value, definitions)
+    return fits(value, schema, definitions)
 
 
 def _item_faults(value: Any, schema: Mapping[str, Any], definitions: Mapping[str, Any], path: str) -> Iterator[str]:

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 
 from msgspec import UNSET
 
-from dedalus_mcp.schema.faults import faults, legal
+from dedalus_mcp.schema.faults import legal, worst
 from dedalus_mcp.schema.formats import FORMATS
 
 __all__ = ("LIMITS", "Choice", "Field", "Kind")
@@ -105,7 +105,7 @@ class Field:
     def faults(self, value: Any) -> list[str]:
         """Return what is wrong with a value: sentences that start with the field's name."""
         rule = {keyword: limit for keyword, limit in self.rule.items() if keyword != "format"}
-        found = list(faults(value, rule, {}, self.name))
+        found = worst(value, rule, {}, self.name)
         if not found and self.format is not None and not FORMATS[self.format](value):
             found.append(f"{self.name}: expected {self.legal}")
         return found

@@ -12,6 +12,7 @@ Source: client/elicitation, revisions 2025-06-18, 2025-11-25 and 2026-07-28.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn, TypeGuard
@@ -30,6 +31,8 @@ FIRST = "2025-06-18"
 """The first revision with forms: scalars, and `enum` with `enumNames`."""
 SELECTS = "2025-11-25"
 """The first revision with defaults for all types, titled options and multiple choice."""
+
+_UNKNOWN = 20  # unknown fields that are named; all are refused
 
 
 def check(requested_schema: Any, revision: str) -> None:
@@ -92,7 +95,8 @@ def accept(content: Any, requested_schema: Any) -> dict[str, Any]:
     if not is_object(given):
         _refuse("content must be an object")
     names = [field.name for field in asked]
-    problems = [f"{at('', str(name))}: no such field; legal: {', '.join(names)}" for name in given if name not in names]
+    unknown = itertools.islice((name for name in given if name not in names), _UNKNOWN)
+    problems = [f"{at('', str(name))}: no such field; legal: {', '.join(names)}" for name in unknown]
     values: dict[str, Any] = {}
     for field in asked:
         value = given.get(field.name, field.default)

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from dedalus_mcp.schema.faults import branches_of, fits, resolve, type_of, types_of
+from dedalus_mcp.schema.faults import branches_of, likely, resolve, type_of, types_of
 from dedalus_mcp.schema.shapes import is_array, is_object
 
 __all__ = ("loosen",)
@@ -37,10 +37,9 @@ def loosen(value: Any, schema: Any, definitions: Mapping[str, Any], *, strings: 
         value = _read(value, types)
     if isinstance(value, float):
         return int(value) if value.is_integer() and "integer" in types and "number" not in types else value
-    meant = [branch for branch in branches_of(schema) if type_of(value) in types_of(branch, definitions)]
-    if meant:
-        loosened = [loosen(value, branch, definitions, strings=strings) for branch in meant]
-        return next((it for it, branch in zip(loosened, meant, strict=True) if fits(it, branch, definitions)), value)
+    branch = likely(value, branches_of(schema), definitions)
+    if branch is not None:
+        return loosen(value, branch, definitions, strings=strings)
     if is_array(value):
         return _items(value, schema, definitions, strings=strings)
     if is_object(value):

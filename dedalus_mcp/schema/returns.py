@@ -16,7 +16,7 @@ import msgspec
 from msgspec import UNSET
 
 from dedalus_mcp.schema.annotations import fit
-from dedalus_mcp.schema.faults import faults
+from dedalus_mcp.schema.faults import worst
 from dedalus_mcp.schema.foreign import decode
 from dedalus_mcp.schema.plain import plain
 from dedalus_mcp.schema.publish import publish
@@ -77,7 +77,7 @@ class Returns:
         content = {BOX: result}
         if not self._fits(content):
             inner = self.schema["properties"][BOX] if self.boxed else self.schema
-            found = list(faults(result, inner, self.schema.get("$defs", {}), BOX))
+            found = worst(result, inner, self.schema.get("$defs", {}), BOX)
             if found:  # the schema is what was promised: a decoder may ask for more
                 raise ValueError("; ".join(found))
         return content if self.boxed else result

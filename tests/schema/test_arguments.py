@@ -449,6 +449,10 @@ def test_a_value_that_is_nested_too_deeply_is_refused() -> None:
     assert problems(Arguments.of(fn), {"it": value}) == ("it: nested too deeply",)
 
 
+def test_no_more_unknown_names_are_listed_than_can_be_read() -> None:
+    assert len(problems(Arguments.of(lambda: None), {f"x{index}": 1 for index in range(1000)})) == 20
+
+
 NAMES = ["schema", "json", "copy", "keys", "items", "type", "id", "method", "params", "msg", "self", "cls", "_x", "__y"]
 MORE = ["__init__", "__class__", "argument_0", "args", "kwargs", "raw", "dict", "model_config", "__struct_fields__"]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dedalus_mcp.schema.faults import at, faults, fits, legal, quote, resolve, type_of, types_of
+from dedalus_mcp.schema.faults import at, faults, fits, legal, quote, resolve, type_of, types_of, worst
 
 NONE: set[str] = set()
 TREE = {"Tree": {"type": "object", "properties": {"kids": {"type": "array", "items": {"$ref": "#/$defs/Tree"}}}}}
@@ -175,9 +175,42 @@ def test_the_only_branch_that_was_meant_is_explained() -> None:
     model = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
 
     assert found({"n": "x"}, {"anyOf": [model, {"type": "null"}]}) == ["it.n: expected an integer, got a string"]
-    assert found({}, {"anyOf": [model, {**model, "required": ["m"]}]}) == ["it: expected an object"]
     assert found("x", {"oneOf": [model, {}]}) == []
+    assert found("x", {"anyOf": [{"enum": ["a"]}, {"type": "string", "format": "date"}, {"type": "null"}]}) == [
+        "it: expected one of 'a' or a string, in the format date"
+    ]
     assert found(1, {"anyOf": [model, {"type": "null"}]}) == ["it: expected an object or null, got an integer"]
+
+
+ADD = {"type": "object", "properties": {"t": {"enum": ["add"]}, "l": {"$ref": "#/$defs/E"}}, "required": ["t", "l"]}
+MUL = {"type": "object", "properties": {"t": {"enum": ["mul"]}, "r": {"$ref": "#/$defs/E"}}, "required": ["t", "r"]}
+EXPRESSION = {"E": {"anyOf": [ADD, MUL, {"type": "integer"}]}}
+
+
+def test_the_branch_is_chosen_by_what_lies_one_level_deep() -> None:
+    assert found({"t": "mul", "r": "x"}, EXPRESSION["E"], EXPRESSION) == [
+        "it.r: expected an object or an integer, got a string"
+    ]
+    lists = {"anyOf": [{"type": "array", "items": {"type": "string"}}, {"type": "array", "items": {"type": "integer"}}]}
+    assert found([1, "x"], lists) == ["it[1]: expected an integer, got a string"]
+    assert found([[1]], {"anyOf": [{"type": "array", "items": lists}, {"type": "null"}]}) == []
+
+
+def test_deep_alternatives_take_no_exponential_time() -> None:
+    value: Any = "x"
+    for depth in range(60):
+        value = {"t": "add", "l": value} if depth % 2 else {"t": "mul", "r": value}
+
+    assert found(value, EXPRESSION["E"], EXPRESSION) == [
+        f"it{'.l.r' * 30}: expected an object or an integer, got a string"
+    ]
+
+
+def test_a_reader_gets_no_more_faults_than_can_be_read() -> None:
+    schema = {"type": "array", "items": {"type": "integer"}}
+
+    assert worst(["x"], schema, {}, "it") == ["it[0]: expected an integer, got a string"]
+    assert worst(["x"] * 1000, schema, {}, "it")[19:] == ["it[19]: expected an integer, got a string", "it: and more"]
 
 
 def test_an_unknown_reference_takes_anything() -> None:

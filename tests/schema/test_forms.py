@@ -291,6 +291,12 @@ def test_every_field_at_fault_is_named() -> None:
     )
 
 
+def test_no_more_unknown_fields_are_listed_than_can_be_read() -> None:
+    message = refusal(accept, {f"x{index}": 1 for index in range(1000)}, form(a={"type": "string"}))
+
+    assert message.count("no such field") == 20
+
+
 def test_content_is_an_object_or_nothing() -> None:
     schema = form(a={"type": "string"})
 

@@ -91,6 +91,19 @@ def test_strings_stay_strings_when_they_are_not_to_be_read() -> None:
     assert loosen({"n": "1"}, MODEL, {}, strings=False) == {"n": "1"}
 
 
+def test_deep_alternatives_take_no_exponential_time() -> None:
+    left = {"type": "object", "properties": {"l": {"$ref": "#/$defs/E"}}, "required": ["l"]}
+    right = {"type": "object", "properties": {"r": {"$ref": "#/$defs/E"}}, "required": ["r"]}
+    expression = {"E": {"anyOf": [left, right, INTEGER]}}
+    value: Any = "1"
+    result: Any = 1
+    for depth in range(60):
+        key = "l" if depth % 2 else "r"
+        value, result = {key: value}, {key: result}
+
+    assert loosen(value, expression["E"], expression, strings=True) == result
+
+
 def test_the_value_is_not_changed() -> None:
     value = {"n": "1", "rest": ["2"]}
     loosen(value, MODEL, {}, strings=True)
