@@ -4,7 +4,7 @@ This is the slow half: it runs when the fast decode has failed, and on forms, wh
 fill in.  It knows the keywords that `publish` and the elicitation subset use, and ignores
 every other.
 
-Layer: L1; imports msgspec only.
+Layer: L1; imports `shapes` and msgspec only.
 """
 
 from __future__ import annotations

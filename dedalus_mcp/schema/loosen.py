@@ -4,7 +4,7 @@
 - Models send numbers, booleans, arrays and objects as strings of JSON.  Such a string is
   read, but only where the schema takes no string: a value that fits is never touched.
 
-Layer: L1; imports `faults` and msgspec only.
+Layer: L1; imports `faults`, `shapes` and msgspec only.
 """
 
 from __future__ import annotations

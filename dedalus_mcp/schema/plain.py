@@ -1,6 +1,6 @@
 """Python values as JSON has them: dictionaries, lists, strings, finite numbers, true, false, null.
 
-Layer: L1; imports `foreign` and msgspec only.
+Layer: L1; imports `foreign`, `shapes` and msgspec only.
 """
 
 from __future__ import annotations

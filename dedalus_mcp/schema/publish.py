@@ -3,7 +3,7 @@
 Many clients drop `$defs`, so a reference is replaced by what it refers to, with the keywords
 beside it kept; only types that contain themselves stay under `$defs`.
 
-Layer: L1; imports `foreign` only.
+Layer: L1; imports `foreign`, `shapes` and msgspec only.
 """
 
 from __future__ import annotations
