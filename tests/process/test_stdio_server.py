@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import pty
+import select
 import socket
 import subprocess
 import sys
@@ -21,9 +22,9 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 ENV = {
     **{name: value for name, value in os.environ.items() if not name.startswith("PYTHON")},
-    "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "transports")]),
+    "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "transports"), os.environ.get("PYTHONPATH", "")]),
 }
-TIMEOUT = 8
+TIMEOUT = 20
 
 SEND_TO_NOBODY = """
 import os, sys, anyio
@@ -61,6 +62,11 @@ def running(
         finally:
             alarm.cancel()
             process.kill()
+
+
+def read(fd: int, size: int) -> bytes:
+    assert select.select([fd], [], [], TIMEOUT)[0], "nothing to read"
+    return os.read(fd, size)
 
 
 def echo(data: bytes, anyio_backend: str, *options: str) -> tuple[bytes, str]:
@@ -173,7 +179,7 @@ def test_a_terminal_serves_as_stdin_and_stdout(anyio_backend: str) -> None:
     termios.tcsetattr(there, termios.TCSANOW, attributes)
     with running(str(HERE / "echo_server.py"), anyio_backend, stdin=there, stdout=there) as process:
         os.write(here, b'{"a":1}\n')
-        assert os.read(here, 100) == b'{"a":1}\n'
+        assert read(here, 100) == b'{"a":1}\n'
         assert not fcntl.fcntl(there, fcntl.F_GETFL) & os.O_NONBLOCK
 
         os.write(here, b"\x04")  # Ctrl-D
@@ -247,7 +253,7 @@ def test_a_client_that_does_not_read_blocks_no_loop_and_no_file_is_left_non_bloc
         os.write(ours_out, b"{}\n")
         received = bytearray()
         while not received.endswith(b"\n"):
-            received += os.read(ours_in, 1 << 20)
+            received += read(ours_in, 1 << 20)
         assert received.strip() == b"x" * 8_000_000
         assert process.wait(TIMEOUT) == 0
 

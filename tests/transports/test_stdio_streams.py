@@ -54,7 +54,7 @@ async def test_inherited_sockets_keep_every_rule_of_a_duplex() -> None:
 
 
 async def test_a_real_child_keeps_every_rule_of_a_duplex(anyio_backend: str) -> None:
-    path = os.pathsep.join(map(str, (ROOT, ROOT / "transports")))
+    path = os.pathsep.join([str(ROOT), str(ROOT / "transports"), os.environ.get("PYTHONPATH", "")])
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.settimeout(20)
         port = listener.getsockname()[1]

@@ -124,7 +124,12 @@ class StdioServer:
         await checkpoint()
         env = {name: os.environ[name] for name in INHERITED_ENV if name in os.environ} | self.env
         # In one go, with nothing to wait for: a cancelled `open` leaves nothing behind.
-        return _Connection(self, Process([self.command, *self.args], env, self.cwd))
+        process = Process([self.command, *self.args], env, self.cwd)
+        try:
+            return _Connection(self, process)
+        except BaseException:  # out of descriptors or threads
+            process.kill()
+            raise
 
 
 class _Connection:

@@ -20,7 +20,6 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import IO
 
 import anyio
@@ -170,6 +169,8 @@ def _lives(group: int) -> bool:
     """
     if sys.platform != "linux":
         return True
+    from pathlib import Path  # noqa: PLC0415  # a costly import, needed when a server leaves children behind
+
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):  # it has just ended
             state, _, its_group = stat.read_bytes().rpartition(b")")[2].split()[:3]

@@ -26,7 +26,42 @@ CHUNK = 64 * 1024
 """Bytes asked for in one read: what a pipe holds on Linux."""
 
 
-class Source:
+class _Descriptor:
+    __slots__ = ("_close", "_flush", "_waitable", "closed")
+
+    def __init__(
+        self,
+        waitable: int | socket.socket,
+        close: Callable[[], object],
+        flush: Callable[[], Awaitable[object]] | None = None,
+    ) -> None:
+        self._waitable = waitable
+        self._close = close
+        self._flush = flush
+        self.closed = False
+
+    async def aclose(self) -> None:
+        """Free the descriptor and wake the task that uses it.  Idempotent."""
+        if self.closed:
+            return
+        self.closed = True
+        anyio.notify_closing(self._waitable)
+        try:
+            with anyio.CancelScope(shield=True):
+                await checkpoint()  # let that task leave first: it unregisters the descriptor by its number
+                if self._flush is not None:
+                    await self._flush()
+        finally:
+            self._close()
+
+    def close(self) -> None:
+        """Free the descriptor; for when no task uses it.  Idempotent."""
+        if not self.closed:
+            self.closed = True
+            self._close()
+
+
+class Source(_Descriptor):
     """Reads one descriptor.  At most one task reads.
 
     Args:
@@ -34,33 +69,29 @@ class Source:
         read: Returns at most so many bytes, or none at the end; raises BlockingIOError if
             there is nothing yet.
         close: Frees the descriptor.
+
+    Attributes:
+        closed: Whether it was closed here.
     """
 
-    __slots__ = ("_close", "_closed", "_read", "_waitable")
+    __slots__ = ("_read",)
 
     def __init__(
         self, waitable: int | socket.socket, read: Callable[[int], bytes], close: Callable[[], object]
     ) -> None:
-        self._waitable = waitable
+        super().__init__(waitable, close)
         self._read = read
-        self._close = close
-        self._closed = False
-
-    @property
-    def closed(self) -> bool:
-        """Whether it was closed here."""
-        return self._closed
 
     async def read(self) -> bytes:
         """Wait for bytes and return them; empty at the end.
 
         Raises:
-            anyio.ClosedResourceError: `aclose` was called.
+            anyio.ClosedResourceError: It was closed here.
             OSError: The system says that reading failed.
         """
-        while not self._closed:
+        while not self.closed:
             await anyio.wait_readable(self._waitable)
-            if self._closed:  # while this task was waking up: the number may be another file's by now
+            if self.closed:  # while this task was waking up: the number may be another file's by now
                 break
             try:
                 return self._read(CHUNK)
@@ -68,26 +99,8 @@ class Source:
                 continue
         raise anyio.ClosedResourceError("this connection is closed")
 
-    async def aclose(self) -> None:
-        """Free the descriptor and wake the task that reads.  Idempotent."""
-        if not self._closed:
-            self._closed = True
-            anyio.notify_closing(self._waitable)
-            try:
-                # Let the reader leave first: it unregisters the descriptor by its number.
-                with anyio.CancelScope(shield=True):
-                    await checkpoint()
-            finally:
-                self._close()
 
-    def close(self) -> None:
-        """Free the descriptor; for when no task reads.  Idempotent."""
-        if not self._closed:
-            self._closed = True
-            self._close()
-
-
-class Sink:
+class Sink(_Descriptor):
     """Writes one descriptor.  At most one task writes.
 
     Args:
@@ -95,31 +108,31 @@ class Sink:
         write: Writes what it can and returns how much; raises BlockingIOError if full.
         close: Frees the descriptor.
         flush: Waits, for a bounded time, until what was written has left this process.
+
+    Attributes:
+        closed: Whether it was closed here.
     """
 
-    __slots__ = ("_close", "_closed", "_flush", "_waitable", "_write")
+    __slots__ = ("_write",)
 
     def __init__(
         self,
         waitable: int | socket.socket,
         write: Callable[[memoryview], int],
         close: Callable[[], object],
-        flush: Callable[[], Awaitable[object]] = checkpoint,
+        flush: Callable[[], Awaitable[object]] | None = None,
     ) -> None:
-        self._waitable = waitable
+        super().__init__(waitable, close, flush)
         self._write = write
-        self._close = close
-        self._flush = flush
-        self._closed = False
 
     def write(self, data: memoryview) -> int:
         """Write what can be written at once and return how many bytes that was, maybe none.
 
         Raises:
-            anyio.ClosedResourceError: `aclose` was called.
+            anyio.ClosedResourceError: It was closed here.
             OSError: The system says that writing failed.
         """
-        if self._closed:
+        if self.closed:
             raise anyio.ClosedResourceError("this connection is closed")
         try:
             return self._write(data)
@@ -129,24 +142,6 @@ class Sink:
     async def room(self) -> None:
         """Wait until something can be written."""
         await anyio.wait_writable(self._waitable)
-
-    async def aclose(self) -> None:
-        """Free the descriptor and wake the task that writes.  Idempotent."""
-        if not self._closed:
-            self._closed = True
-            anyio.notify_closing(self._waitable)
-            try:
-                with anyio.CancelScope(shield=True):
-                    await checkpoint()  # as in `Source.aclose`
-                    await self._flush()
-            finally:
-                self._close()
-
-    def close(self) -> None:
-        """Free the descriptor; for when no task writes.  Idempotent."""
-        if not self._closed:
-            self._closed = True
-            self._close()
 
 
 class FrameStream:
