@@ -24,6 +24,7 @@ LAYERS = {
     "dedalus_mcp.jsonrpc": 1,
     "dedalus_mcp.jsonrpc.messages": 1,
     "dedalus_mcp.jsonrpc.codec": 1,
+    "dedalus_mcp.jsonrpc.ends": 1,
     "dedalus_mcp.jsonrpc.failures": 1,
     "dedalus_mcp.types*": 1,
     "dedalus_mcp.schema*": 1,

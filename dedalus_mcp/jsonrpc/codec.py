@@ -7,7 +7,7 @@
 `params` and `result` stay raw: the owner of the method decodes them, so every byte is decoded
 once.  Encoding is one pass over the whole message.
 
-Layer: L1; imports `errors` and `messages` only.
+Layer: L1; imports `errors`, `ends` and `messages` only.
 """
 
 from __future__ import annotations
@@ -20,9 +20,14 @@ import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from dedalus_mcp.errors import INVALID_REQUEST, PARSE_ERROR, ErrorData, LocalProtocolError
+from dedalus_mcp.jsonrpc import ends
 from dedalus_mcp.jsonrpc.messages import Call, Failure, Malformed, Message, Notice, RequestId, Success
 
 __all__ = ("Decoded", "decode", "encode", "encode_batch", "plain")
+
+# More messages than any peer needs at once, and few enough to refuse each of them by itself:
+# a megabyte of garbage items would otherwise hold up the event loop for many seconds.
+MAX_BATCH = 1000
 
 Decoded: TypeAlias = Message | Malformed | list[Message | Malformed]
 
@@ -87,8 +92,8 @@ def _decode_batch(frame: bytes | Raw) -> list[Message | Malformed] | Malformed:
         items = _decode_items(frame)
     except (msgspec.DecodeError, RecursionError) as error:
         return _malformed(frame, error)
-    if not items:
-        return _invalid(None, "a batch has at least one message")
+    if not 0 < len(items) <= MAX_BATCH:
+        return _invalid(None, f"a batch has 1 to {MAX_BATCH} messages")
     return [_invalid(None, "no batch inside a batch") if _is_array(item) else _decode_item(item) for item in items]
 
 
@@ -113,7 +118,8 @@ def _recover(frame: bytes | Raw) -> tuple[RequestId | None, bool]:
     try:
         members = msgspec.convert(json.loads(str(memoryview(frame), "utf-8", "replace")), dict[str, Any])
     except (ValueError, RecursionError, msgspec.ValidationError):
-        return None, False
+        view = memoryview(frame)
+        return ends.whose(bytes(view[: ends.LENGTH]), bytes(view[-ends.LENGTH :]))
     id = members.get("id")
     legible = isinstance(id, (int, str)) and not isinstance(id, bool)
     return (id if legible else None), "method" not in members and ("result" in members or "error" in members)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedalus_mcp.errors import INTERNAL_ERROR, McpError, NoActiveCall
-from dedalus_mcp.jsonrpc.failures import INTERNAL, only_mcp_error
+from dedalus_mcp.errors import INTERNAL_ERROR, ErrorData, McpError, NoActiveCall
+from dedalus_mcp.jsonrpc.codec import decode
+from dedalus_mcp.jsonrpc.failures import INTERNAL, encode_failure, only_mcp_error
+from dedalus_mcp.jsonrpc.messages import Failure
 
 MINE = McpError(-1, "mine")
 GONE = asyncio.CancelledError
@@ -81,3 +84,19 @@ def test_verdict_depends_on_the_leaves_alone(tree: object) -> None:
     error = build(tree)
     left = [leaf for leaf in leaves if leaf != "gone"]
     assert only_mcp_error(error, GONE) is (MINE if left == ["mine"] else None)
+
+
+@pytest.mark.parametrize(
+    ("error", "written"),
+    [
+        (ErrorData(-1, "m", [1]), (-1, "m", [1])),
+        (ErrorData(-1, "m", object()), (-1, "m", None)),
+        (ErrorData(-1, object(), [1]), (INTERNAL_ERROR, "Internal error", None)),  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+        (ErrorData(-1, object()), (INTERNAL_ERROR, "Internal error", None)),  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    ],
+    ids=["json", "data is not", "message is not", "message is not and no data"],
+)
+def test_what_is_no_json_in_an_error_is_left_out(error: ErrorData, written: tuple[int, str, Any]) -> None:
+    reply = decode(encode_failure("r-9", error))
+
+    assert reply == Failure("r-9", ErrorData(*written))
