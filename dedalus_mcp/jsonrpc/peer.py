@@ -323,8 +323,11 @@ class Peer:
             RemoteProtocolError: The peer's reply is not one.
             RequestTimeout: No reply came in time.
             ConnectionLost: No reply can come.
-            LocalProtocolError: Too many calls are open, or the params are not JSON; nothing was sent.
+            LocalProtocolError: Too many calls are open, one of them has the same progress token, or
+                the params are not JSON; nothing was sent.
         """
+        if progress is not None and progress[0] in self._tokens:
+            raise LocalProtocolError(f"progress token {progress[0]!r:.80} is that of another open call")
         channel = channel or self._channel
         waiter = Waiter(method, timeout, progress[1] if progress else None)
         id = self._exchange.open(waiter)
@@ -341,7 +344,7 @@ class Peer:
             if progress is not None:
                 self._tokens.pop(progress[0], None)
             if self._exchange.abandon(id) and waiter.sent and method not in NEVER_CANCELLED:
-                self._notify_cancelled(id, reason, channel)
+                self.notify(CANCELLED, _Cancelled(id, reason), channel=channel)
         return waiter.result()
 
     def notify(self, method: str, params: Any = UNSET, *, channel: Channel | None = None) -> None:
@@ -367,9 +370,6 @@ class Peer:
     def _each_waiter(self, change: Callable[[Waiter], None]) -> None:
         for waiter in self._exchange.waiters:
             change(waiter)
-
-    def _notify_cancelled(self, id: int, reason: str, channel: Channel) -> None:
-        self.notify(CANCELLED, _Cancelled(id, reason), channel=channel)
 
     # The end.
 

@@ -183,6 +183,21 @@ async def test_progress_reaches_the_call_whose_token_it_carries() -> None:
         assert [msgspec.json.decode(params) for params in told] == [{"progressToken": token, "progress": 1}]
 
 
+async def test_progress_token_of_another_open_call_is_refused() -> None:
+    """PROG-01: it would take the progress of that call away."""
+    async with conversing() as (conversation, wire), Asking(conversation.peer) as asking:
+        waiting = asking("a", progress=(0, None))
+        await wire.receive()
+        with pytest.raises(LocalProtocolError, match="progress token 0"):
+            await conversation.peer.call("b", progress=(0, None))
+        await wire.send(success(1))
+        await waiting()
+        again = asking("c", progress=(0, None))
+        assert (await wire.receive())["method"] == "c"
+        await wire.send(success(2))
+        assert await again() == {}
+
+
 # What is no message.
 
 GARBAGE = [b"log line", b"", b"{", b"5", b'"x"', b"null", b"[]", b"{}", b"\xff\xfe", b"NaN", b'{"jsonrpc":"2.0"}']
