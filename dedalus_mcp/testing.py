@@ -23,7 +23,7 @@ __all__ = ("check_transport",)
 PATIENCE = 20.0
 """Seconds that a rule may take: a bound on hanging, far above what any needs."""
 
-STALL = 0.1
+STALL = 0.03
 """Seconds without progress after which `send` counts as waiting."""
 
 BIG = 2 * 1024 * 1024

@@ -198,5 +198,7 @@ class FrameStream:
 
     async def aclose(self) -> None:
         """See `Duplex.aclose`."""
-        await self._sink.aclose()
-        await self._source.aclose()
+        try:
+            await self._sink.aclose()
+        finally:
+            await self._source.aclose()
