@@ -70,7 +70,7 @@ def read(fd: int, size: int) -> bytes:
 
 
 def echo(data: bytes, anyio_backend: str, *options: str) -> tuple[bytes, str]:
-    with running(str(HERE / "echo_server.py"), anyio_backend, *options) as process:
+    with running(str(HERE / "stdio_echo_server.py"), anyio_backend, *options) as process:
         out, err = process.communicate(data, TIMEOUT)
 
     assert process.returncode == 0, err.decode()
@@ -164,7 +164,7 @@ def test_stdin_that_cannot_be_waited_for_is_read_to_its_end(kind: str, tmp_path:
     data = b"" if kind in {"null", "closed"} else b'{"a":1}\n[2]'
     (tmp_path / "in").write_bytes(data)
     redirection = {"file": f"<{tmp_path}/in", "null": "</dev/null", "closed": "<&-"}[kind]
-    command = f"exec '{sys.executable}' '{HERE}/echo_server.py' {anyio_backend} {redirection}"
+    command = f"exec '{sys.executable}' '{HERE}/stdio_echo_server.py' {anyio_backend} {redirection}"
     done = subprocess.run(["/bin/sh", "-c", command], capture_output=True, env=ENV, timeout=TIMEOUT, check=False)
 
     assert done.returncode == 0, done.stderr.decode()
@@ -177,7 +177,7 @@ def test_a_terminal_serves_as_stdin_and_stdout(anyio_backend: str) -> None:
     attributes[1] &= ~termios.OPOST
     attributes[3] &= ~termios.ECHO
     termios.tcsetattr(there, termios.TCSANOW, attributes)
-    with running(str(HERE / "echo_server.py"), anyio_backend, stdin=there, stdout=there) as process:
+    with running(str(HERE / "stdio_echo_server.py"), anyio_backend, stdin=there, stdout=there) as process:
         os.write(here, b'{"a":1}\n')
         assert read(here, 100) == b'{"a":1}\n'
         assert not fcntl.fcntl(there, fcntl.F_GETFL) & os.O_NONBLOCK
@@ -190,7 +190,7 @@ def test_a_terminal_serves_as_stdin_and_stdout(anyio_backend: str) -> None:
 
 def test_a_terminal_that_is_closed_ends_the_server(anyio_backend: str) -> None:
     here, there = pty.openpty()
-    with running(str(HERE / "echo_server.py"), anyio_backend, stdin=there) as process:
+    with running(str(HERE / "stdio_echo_server.py"), anyio_backend, stdin=there) as process:
         os.close(there)
         os.write(here, b"{}\n")
         assert process.stdout is not None
@@ -204,7 +204,7 @@ def test_stdout_to_a_file_is_appended_where_the_file_stood(tmp_path: Path, anyio
     with (tmp_path / "out").open("wb") as out:
         out.write(b"written before\n")
         out.flush()
-        with running(str(HERE / "echo_server.py"), anyio_backend, stdout=out) as process:
+        with running(str(HERE / "stdio_echo_server.py"), anyio_backend, stdout=out) as process:
             process.communicate(b"{}\n", TIMEOUT)
 
     assert process.returncode == 0
@@ -212,7 +212,7 @@ def test_stdout_to_a_file_is_appended_where_the_file_stood(tmp_path: Path, anyio
 
 
 def test_a_closed_stdout_is_an_error_that_says_so(anyio_backend: str) -> None:
-    command = f"exec '{sys.executable}' '{HERE}/echo_server.py' {anyio_backend} >&-"
+    command = f"exec '{sys.executable}' '{HERE}/stdio_echo_server.py' {anyio_backend} >&-"
     done = subprocess.run(["/bin/sh", "-c", command], capture_output=True, env=ENV, timeout=TIMEOUT, check=False)
 
     assert done.returncode == 1
