@@ -15,7 +15,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import anyio
-from anyio import from_thread, lowlevel, to_thread
+from anyio import lowlevel, to_thread
 
 __all__ = ("Threads",)
 
@@ -119,7 +119,10 @@ class _Place:
             self._working = False
             if not self._left:
                 return
+        native: Any = self._pool.token.native_token
+        # Told, not asked: a loop that is over would never answer, and the thread never end.
+        soon = getattr(native, "call_soon_threadsafe", None) or native.run_sync_soon
         try:
-            from_thread.run_sync(self._pool.free, self, token=self._pool.token)
-        except RuntimeError:  # the event loop is over, and the pool with it
+            soon(self._pool.free, self)
+        except RuntimeError:  # the event loop is closed, and the pool with it
             return
