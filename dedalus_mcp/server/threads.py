@@ -68,7 +68,8 @@ class _Pool:
         await self._places.acquire_on_behalf_of(place)
         self.busy += 1
         try:
-            return await to_thread.run_sync(place.hold, work, abandon_on_cancel=True, limiter=self._unlimited)
+            kept = await to_thread.run_sync(place.hold, work, abandon_on_cancel=True, limiter=self._unlimited)
+            return kept[0]
         finally:
             place.leave()
 
@@ -95,14 +96,14 @@ class _Place:
         self._working = False
         self._left = False
 
-    def hold(self, work: Callable[[], Any]) -> Any:
-        """Do the work; called in the thread."""
+    def hold(self, work: Callable[[], Any]) -> tuple[Any]:
+        """Do the work; called in the thread.  What it returns is packed: trio refuses bare coroutines."""
         with self._lock:
             if self._left:  # cancelled before the thread began
-                return None
+                return (None,)
             self._working = True
         try:
-            return work()
+            return (work(),)
         finally:
             self._done()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import threading
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 
 import anyio
@@ -147,6 +147,17 @@ async def test_a_stop_iteration_comes_out_as_a_runtime_error() -> None:
     assert threads.busy == 0
 
 
+async def test_an_awaitable_comes_back_as_it_is() -> None:
+    async def later() -> str:
+        return "later"
+
+    async def run(call: Callable[[], Awaitable[str]]) -> str:
+        awaitable: Awaitable[str] = await Threads(1).run(call)
+        return await awaitable
+
+    assert await run(later) == "later"
+
+
 async def test_idle_waits_for_threads_that_were_left_behind() -> None:
     threads, gate = Threads(2), Gate()
     idle = anyio.Event()
@@ -189,7 +200,7 @@ async def test_a_caller_cancelled_before_its_thread_begins_frees_the_place(monke
             group.cancel_scope.cancel()
 
     assert threads.busy == 0
-    assert late[0]() is None
+    assert late[0]() == (None,)
     assert threads.busy == 0
 
 
