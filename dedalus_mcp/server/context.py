@@ -158,6 +158,7 @@ class Context:
 
         Raises:
             ValueError: There is no such level.
+            LocalProtocolError: `data` is not JSON.
         """
         if level not in _SEVERITY:
             raise ValueError(f"no log level {level!r}; legal are {', '.join(LEVELS)}")
@@ -222,4 +223,6 @@ class Context:
         channel = self._call.channel
         if channel.full:
             await channel.ready()
+            if self._call.finished or self._call.cancelled is not None:  # meanwhile
+                return
         self._peer.notify(method, shape(params, self._terms.revision), channel=channel)

@@ -15,7 +15,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import anyio
-from anyio import from_thread, lowlevel, to_thread
+from anyio import lowlevel, to_thread
 
 __all__ = ("Threads",)
 
@@ -68,7 +68,8 @@ class _Pool:
         await self._places.acquire_on_behalf_of(place)
         self.busy += 1
         try:
-            return await to_thread.run_sync(place.hold, work, abandon_on_cancel=True, limiter=self._unlimited)
+            kept = await to_thread.run_sync(place.hold, work, abandon_on_cancel=True, limiter=self._unlimited)
+            return kept[0]
         finally:
             place.leave()
 
@@ -95,14 +96,14 @@ class _Place:
         self._working = False
         self._left = False
 
-    def hold(self, work: Callable[[], Any]) -> Any:
-        """Do the work; called in the thread."""
+    def hold(self, work: Callable[[], Any]) -> tuple[Any]:
+        """Do the work; called in the thread.  What it returns is packed: trio refuses bare coroutines."""
         with self._lock:
             if self._left:  # cancelled before the thread began
-                return None
+                return (None,)
             self._working = True
         try:
-            return work()
+            return (work(),)
         finally:
             self._done()
 
@@ -119,7 +120,10 @@ class _Place:
             self._working = False
             if not self._left:
                 return
+        native: Any = self._pool.token.native_token
+        # Told, not asked: a loop that is over would never answer, and the thread never end.
+        soon = getattr(native, "call_soon_threadsafe", None) or native.run_sync_soon
         try:
-            from_thread.run_sync(self._pool.free, self, token=self._pool.token)
-        except RuntimeError:  # the event loop is over, and the pool with it
+            soon(self._pool.free, self)
+        except RuntimeError:  # the event loop is closed, and the pool with it
             return

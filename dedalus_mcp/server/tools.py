@@ -10,7 +10,8 @@ import logging
 import re
 from collections.abc import Callable
 from functools import partial
-from typing import Any, get_args, get_origin
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
 
 from msgspec import UNSET, Raw
 
@@ -139,7 +140,8 @@ def is_context(annotation: Any, default: Any = UNSET) -> bool:
     """Whether a parameter annotated so is given the `Context`."""
     if isinstance(annotation, type):
         return issubclass(annotation, Context)
-    return get_origin(annotation) is not None and any(is_context(part) for part in get_args(annotation))
+    alternatives = get_args(annotation) if get_origin(annotation) in {Annotated, Union, UnionType} else ()
+    return any(is_context(part) for part in alternatives)
 
 
 def _failure(name: str, error: Exception) -> CallToolResult:

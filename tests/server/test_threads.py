@@ -1,0 +1,256 @@
+"""`Threads`: bounded, left behind when cancelled, and their places with them until they return."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import threading
+from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
+
+import anyio
+import pytest
+from anyio import wait_all_tasks_blocked
+
+from dedalus_mcp.server.threads import Threads
+
+variable: ContextVar[str] = ContextVar("variable", default="unset")
+
+
+class Gate:
+    """Work that says when it has begun, and ends when it is let through."""
+
+    def __init__(self) -> None:
+        self.begun = threading.Semaphore(0)
+        self.open = threading.Event()
+        self.at_once = 0
+        self.most = 0
+        self._lock = threading.Lock()
+
+    def work(self) -> str:
+        with self._lock:
+            self.at_once += 1
+            self.most = max(self.most, self.at_once)
+        self.begun.release()
+        assert self.open.wait(10)
+        with self._lock:
+            self.at_once -= 1
+        return "done"
+
+    async def has_begun(self) -> None:
+        with anyio.fail_after(5):
+            await anyio.to_thread.run_sync(self.begun.acquire)
+
+
+async def test_work_runs_in_another_thread_with_the_callers_context() -> None:
+    variable.set("mine")
+
+    def work() -> tuple[int, str]:
+        seen = variable.get()
+        variable.set("the thread's own")
+        return threading.get_ident(), seen
+
+    ident, seen = await Threads(1).run(work)
+
+    assert ident != threading.get_ident()
+    assert seen == "mine"
+    assert variable.get() == "mine"
+
+
+async def test_no_more_run_at_once_than_there_are_places() -> None:
+    threads, gate = Threads(2), Gate()
+
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as group:
+            for _ in range(6):
+                group.start_soon(threads.run, gate.work)
+            await gate.has_begun()
+            await gate.has_begun()
+            await wait_all_tasks_blocked()
+            assert threads.busy == 2
+            gate.open.set()
+
+    assert gate.most == 2
+    assert threads.busy == 0
+
+
+async def test_a_cancelled_caller_leaves_at_once_and_its_place_stays_taken() -> None:
+    threads, gate = Threads(1), Gate()
+    after: list[str] = []
+
+    async def next_in_line() -> None:
+        after.append(await threads.run(lambda: "next"))
+
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as group:
+            group.start_soon(threads.run, gate.work)
+            await gate.has_begun()
+            group.cancel_scope.cancel()
+        assert threads.busy == 1
+        async with anyio.create_task_group() as group:
+            group.start_soon(next_in_line)
+            await wait_all_tasks_blocked()
+            assert after == []  # the thread that was left behind still has the place
+            gate.open.set()
+        await threads.idle()
+
+    assert after == ["next"]
+    assert threads.busy == 0
+
+
+async def test_a_caller_cancelled_while_it_waits_takes_no_place() -> None:
+    threads, gate = Threads(1), Gate()
+
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as group:
+            group.start_soon(threads.run, gate.work)
+            await gate.has_begun()
+            async with anyio.create_task_group() as waiting:
+                waiting.start_soon(threads.run, lambda: pytest.fail("ran"))
+                await wait_all_tasks_blocked()
+                waiting.cancel_scope.cancel()
+            gate.open.set()
+        assert await threads.run(lambda: "free") == "free"
+    assert threads.busy == 0
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        KeyError("k"),
+        SystemExit(3),
+        concurrent.futures.CancelledError(),
+        TimeoutError(),
+        ExceptionGroup("g", [OSError()]),
+    ],
+    ids=repr,
+)
+async def test_what_the_work_raises_comes_out_as_itself_and_frees_the_place(error: BaseException) -> None:
+    threads = Threads(1)
+
+    def work() -> None:
+        raise error
+
+    for _ in range(3):
+        with pytest.raises(type(error)) as raised:
+            await threads.run(work)
+        assert raised.value is error
+    assert threads.busy == 0
+
+
+async def test_a_stop_iteration_comes_out_as_a_runtime_error() -> None:
+    """No future can carry it."""
+    threads = Threads(1)
+
+    with pytest.raises(RuntimeError):
+        await threads.run(lambda: next(iter(())))
+    assert threads.busy == 0
+
+
+async def test_an_awaitable_comes_back_as_it_is() -> None:
+    async def later() -> str:
+        return "later"
+
+    async def run(call: Callable[[], Awaitable[str]]) -> str:
+        awaitable: Awaitable[str] = await Threads(1).run(call)
+        return await awaitable
+
+    assert await run(later) == "later"
+
+
+async def test_idle_waits_for_threads_that_were_left_behind() -> None:
+    threads, gate = Threads(2), Gate()
+    idle = anyio.Event()
+
+    async def wait() -> None:
+        await threads.idle()
+        idle.set()
+
+    with anyio.fail_after(10):
+        await threads.idle()  # nothing runs: at once
+        async with anyio.create_task_group() as group:
+            for _ in range(2):
+                group.start_soon(threads.run, gate.work)
+                await gate.has_begun()
+            group.cancel_scope.cancel()
+        async with anyio.create_task_group() as group:
+            group.start_soon(wait)
+            group.start_soon(wait)
+            await wait_all_tasks_blocked()
+            assert not idle.is_set()
+            gate.open.set()
+        assert idle.is_set()
+
+
+async def test_a_caller_cancelled_before_its_thread_begins_frees_the_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The thread that comes too late does nothing."""
+    threads = Threads(1)
+    late: list[Callable[[], object]] = []
+
+    async def never(work: Callable[..., object], *args: object, **_: object) -> None:
+        late.append(lambda: work(*args))
+        await anyio.sleep_forever()
+
+    monkeypatch.setattr("dedalus_mcp.server.threads.to_thread.run_sync", never)
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as group:
+            group.start_soon(threads.run, lambda: pytest.fail("ran"))
+            await wait_all_tasks_blocked()
+            assert threads.busy == 1
+            group.cancel_scope.cancel()
+
+    assert threads.busy == 0
+    assert late[0]() == (None,)
+    assert threads.busy == 0
+
+
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+def test_one_set_of_threads_serves_one_event_loop_after_another(backend: str) -> None:
+    threads = Threads(1)
+
+    async def main() -> str:
+        result: str = await threads.run(lambda: "done")
+        assert threads.busy == 0
+        return result
+
+    assert [anyio.run(main, backend=backend) for _ in range(3)] == ["done"] * 3
+
+
+def test_two_event_loops_at_once_do_not_wait_for_each_other() -> None:
+    threads, gate = Threads(1), Gate()
+
+    def other_loop() -> str:
+        result: str = anyio.run(threads.run, gate.work)
+        return result
+
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        other = pool.submit(other_loop)
+        assert gate.begun.acquire(timeout=5)
+        assert anyio.run(threads.run, lambda: "mine") == "mine"
+        gate.open.set()
+        assert other.result(10) == "done"
+
+
+def test_a_thread_that_outlives_its_event_loop_ends() -> None:
+    """It must not wait for a loop that does not run any more: the interpreter would wait for it."""
+    threads, gate = Threads(1), Gate()
+    worker: list[threading.Thread] = []
+
+    def work() -> str:
+        worker.append(threading.current_thread())
+        return gate.work()
+
+    async def main() -> None:
+        async with anyio.create_task_group() as group:
+            group.start_soon(threads.run, work)
+            await gate.has_begun()
+            group.cancel_scope.cancel()
+
+    loop = asyncio.new_event_loop()
+    try:
+        loop.run_until_complete(main())
+        gate.open.set()  # the loop is neither running nor closed
+        worker[0].join(5)
+        assert not worker[0].is_alive()
+    finally:
+        loop.close()
