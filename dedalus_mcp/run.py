@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from typing import Any, TypeGuard, cast
 
 import anyio
+from anyio.abc import TaskStatus
 
 from dedalus_mcp.jsonrpc.duplex import Conversation
 from dedalus_mcp.jsonrpc.tasks import Tasks
@@ -77,25 +78,37 @@ def _conversation(server: MCPServer, duplex: Duplex) -> Conversation:
 
 async def _serve_until_stopped(server: MCPServer, duplex: Duplex) -> None:
     """Serve on a connection that is the program's own, so that a signal to the program ends it."""
+    failure: BaseException | None = None
     try:
-        async with server.running(), anyio.create_task_group() as group:
+        async with anyio.create_task_group() as group:
             conversation = _conversation(server, duplex)
-            group.start_soon(_stop_at_signal, conversation)
-            await conversation.run(drain=server.config.drain_seconds)
+            # Before the lifespan begins: a signal meanwhile stops it, and what it has set up is taken down.
+            await group.start(_stop_at_signal, conversation, group.cancel_scope)
+            try:
+                async with server.running():
+                    await conversation.run(drain=server.config.drain_seconds)
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - raised below, out of the group as itself
+                failure = error
             group.cancel_scope.cancel()
     finally:
         with anyio.CancelScope(shield=True):
             await duplex.aclose()
+    if failure is not None:
+        raise failure
 
 
-async def _stop_at_signal(conversation: Conversation) -> None:
+async def _stop_at_signal(
+    conversation: Conversation, scope: anyio.CancelScope, *, task_status: TaskStatus[None]
+) -> None:
     try:
         receiver = anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM)
         with receiver as signals:
+            task_status.started()
             async for number in signals:
                 conversation.stop(f"the server was stopped by {number.name}")
+                scope.cancel()
     except (NotImplementedError, RuntimeError, ValueError):  # Windows, or not in the main thread
-        return
+        task_status.started()
 
 
 async def _serve_program(server: MCPServer, transport: str | Target | Duplex) -> None:

@@ -28,7 +28,7 @@ LINES: list[tuple[bytes, int, Any]] = [
     (b"{", -32700, None),
     (b'{"jsonrpc":"2.0","id":1,"method":"ping"', -32700, None),
     (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":NaN}}', -32700, 1),
-    (b'{"jsonrpc":"2.0","id":1,"method":"\xff"}', -32700, None),
+    (b'{"jsonrpc":"2.0","id":1,"method":"\xff"}', -32700, 1),
     (b"[" * 100_000, -32700, None),
     (b"\x00", -32700, None),
     (b"5", -32600, None),
