@@ -14,7 +14,20 @@ from dedalus_mcp.jsonrpc.duplex import CLOSING_SECONDS, Conversation
 from dedalus_mcp.jsonrpc.inbound import Inbound
 from dedalus_mcp.jsonrpc.outbox import MAX_PENDING
 from dedalus_mcp_transports.memory import pair
-from tests.jsonrpc.wire import Answers, Asking, Stuck, Wire, call, conversing, ended, notice, remains, send, success
+from tests.jsonrpc.wire import (
+    Answers,
+    Asking,
+    Stuck,
+    Wire,
+    call,
+    conversing,
+    ended,
+    feed,
+    notice,
+    remains,
+    send,
+    success,
+)
 
 # A little more than the handlers' and the outbox's time together: one each while draining, one at the end.
 BOUND = 3 * CLOSING_SECONDS + 0.1
@@ -206,6 +219,21 @@ async def test_stop_while_a_frame_is_taken_drops_the_rest() -> None:
     answers = Stopping()
     async with conversing(answers) as (conversation, wire):
         await wire.send(notice("stop"), call(1, "block"), call(2, "ping"))
+        with pytest.raises(anyio.EndOfStream):
+            await wire.receive()
+    assert answers.started == 0
+
+
+async def test_nothing_that_arrives_after_the_end_is_run_or_answered() -> None:
+    """B100: no handler starts while the conversation closes."""
+    answers = Answers(careful=careful)
+    async with conversing(answers) as (conversation, wire):
+        await wire.send(call(1, "careful"))
+        await anyio.wait_all_tasks_blocked()
+        conversation.stop("enough")
+        for frame in (b'{"jsonrpc":"2.0","id":2,"method":"block"}', b'{"jsonrpc":"2.0","id":3,"method":"ping"}', b"?"):
+            feed(conversation.peer, frame)
+        conversation.peer.notify("too late")
         with pytest.raises(anyio.EndOfStream):
             await wire.receive()
     assert answers.started == 0

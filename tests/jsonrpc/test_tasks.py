@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import sys
+from typing import Any
 
 import anyio
 import pytest
 
+from dedalus_mcp.jsonrpc.inbound import Inbound
 from dedalus_mcp.jsonrpc.tasks import Tasks, being_cancelled, is_foreign
+from tests.jsonrpc.wire import Answers, call, conversing, remains, success
 
 place: contextvars.ContextVar[str] = contextvars.ContextVar("place", default="nowhere")
 
@@ -133,3 +137,41 @@ async def test_no_task_is_being_cancelled_by_itself() -> None:
     assert not being_cancelled()
     assert is_foreign(asyncio.CancelledError())
     assert not is_foreign(ValueError())
+
+
+async def test_handlers_share_no_context_with_each_other_or_with_the_reader() -> None:
+    """Each starts with the context in which the conversation runs."""
+    seen: list[str] = []
+
+    async def look(_call: Inbound) -> Any:
+        seen.append(place.get())
+        place.set("changed")
+        return {}
+
+    token = place.set("host")
+    async with conversing(Answers(look=look)) as (_, wire):
+        for id in range(3):
+            await wire.send(call(id, "look"))
+            assert await wire.receive() == success(id)
+    assert seen == ["host"] * 3
+    assert place.get() == "host"
+    place.reset(token)
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="eager tasks came with Python 3.12")
+def test_host_with_an_eager_task_factory_is_served_like_any_other() -> None:
+    """Handlers then run, and may end, before `start` returns."""
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_task_factory(vars(asyncio)["eager_task_factory"])
+        answers = Answers()
+        async with conversing(answers) as (conversation, wire):
+            await wire.send(*[call(id, "echo") for id in range(100)], *[call(id, "block") for id in range(100, 110)])
+            assert await wire.receive_many(100) == sorted([success(id) for id in range(100)], key=repr)
+            await wire.send(call("last", "ping"))
+            assert await wire.receive() == success("last")
+        assert answers.ended == 10
+        assert remains(conversation.peer) == 0
+
+    asyncio.run(main())
