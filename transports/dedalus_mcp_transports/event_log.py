@@ -1,0 +1,137 @@
+"""What was sent on resumable streams, so that a client that lost one gets the rest of it.
+
+    append(stream, data) ──▶ the event's id, which tells its stream
+    replay(last id)      ──▶ that stream, and what followed on it
+
+One log belongs to one session.  `MemoryEventLog` is bounded in all its dimensions, and what it
+cannot replay without a gap it refuses to replay.
+
+Source: MCP 2025-11-25, basic/transports, "Resumability and Redelivery".
+Layer: L2; imports `errors` only.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from itertools import islice
+from typing import NamedTuple, Protocol
+
+from dedalus_mcp.errors import DedalusError
+
+__all__ = ("EventLog", "EventNotFound", "LoggedEvent", "MemoryEventLog")
+
+MAX_EVENTS = 1000
+"""Events kept of one stream: a long call that reports its progress several times a second, for minutes."""
+MAX_STREAMS = 100
+"""Streams kept in one session: far more than a client has open at once."""
+MAX_BYTES = 4 * 1024 * 1024
+"""Bytes of data kept in one session: a few results with pictures in them."""
+
+_DIGITS = 18  # of an event's number, so that reading one is cheap
+
+
+class LoggedEvent(NamedTuple):
+    """One event: its id, and the JSON frame that it carries (empty for a priming event)."""
+
+    id: str
+    data: bytes
+
+
+class EventNotFound(DedalusError, LookupError):
+    """What followed that event cannot be replayed: it is unknown, or too much has happened since."""
+
+    def __str__(self) -> str:
+        return "Event not found: nothing can be replayed from this Last-Event-ID"
+
+
+class EventLog(Protocol):
+    """The events of one session."""
+
+    def append(self, stream: str, data: bytes) -> str:
+        """Keep an event and return its id: unique in the session, and telling its stream (HTTP-32, HTTP-33)."""
+        ...
+
+    def replay(self, last_event_id: str) -> tuple[str, list[LoggedEvent]]:
+        """Return the stream of that event, and all that followed it there, in order (HTTP-35).
+
+        Raises:
+            EventNotFound: The event is unknown, or one that followed it was dropped.
+        """
+        ...
+
+
+class _Stream:
+    __slots__ = ("before", "events")
+
+    def __init__(self) -> None:
+        self.before = 0  # the number of the newest event dropped: from it on, all is there
+        self.events: deque[tuple[int, bytes]] = deque()
+
+
+class MemoryEventLog:
+    """An `EventLog` in memory.  When it is full it drops the oldest of what was longest quiet.
+
+    Args:
+        max_events: Events kept of one stream, at least 1.
+        max_streams: Streams kept, at least 1.
+        max_bytes: Bytes of data kept in all.
+    """
+
+    def __init__(
+        self, max_events: int = MAX_EVENTS, max_streams: int = MAX_STREAMS, max_bytes: int = MAX_BYTES
+    ) -> None:
+        self._max_events = max_events
+        self._max_streams = max_streams
+        self._max_bytes = max_bytes
+        self._streams: OrderedDict[str, _Stream] = OrderedDict()  # the longest quiet first
+        self._number = 0  # of the newest event; one count for all streams, so ids stay unique
+        self._bytes = 0
+
+    def append(self, stream: str, data: bytes) -> str:
+        """Keep an event and return its id."""
+        self._number += 1
+        kept = self._streams.get(stream)
+        if kept is None:
+            kept = self._streams[stream] = _Stream()
+            kept.before = -1  # whatever it had before was dropped: nothing leads here
+            if len(self._streams) > self._max_streams:
+                self._forget()
+        kept.events.append((self._number, data))
+        self._bytes += len(data)
+        self._streams.move_to_end(stream)
+        if len(kept.events) > self._max_events:
+            self._drop_oldest(kept)
+        while self._bytes > self._max_bytes:
+            self._make_room()
+        return f"{stream}_{self._number}"
+
+    def replay(self, last_event_id: str) -> tuple[str, list[LoggedEvent]]:
+        """Return the stream of that event, and all that followed it there, in order.
+
+        Raises:
+            EventNotFound: The event is unknown, or one that followed it was dropped.
+        """
+        stream, _, digits = last_event_id.rpartition("_")
+        kept = self._streams.get(stream)
+        if kept is None or not (digits.isascii() and digits.isdigit() and len(digits) <= _DIGITS):
+            raise EventNotFound
+        number, start = int(digits), 0
+        if number != kept.before:
+            start = next((index for index, (each, _) in enumerate(kept.events, 1) if each == number), 0)
+            if not start:
+                raise EventNotFound
+        return stream, [LoggedEvent(f"{stream}_{each}", data) for each, data in islice(kept.events, start, None)]
+
+    def _drop_oldest(self, kept: _Stream) -> None:
+        kept.before, data = kept.events.popleft()
+        self._bytes -= len(data)
+
+    def _make_room(self) -> None:
+        stream, kept = next(iter(self._streams.items()))
+        self._drop_oldest(kept)
+        if not kept.events:
+            del self._streams[stream]
+
+    def _forget(self) -> None:
+        _, kept = self._streams.popitem(last=False)
+        self._bytes -= sum(len(data) for _, data in kept.events)

@@ -1,0 +1,186 @@
+"""Whose requests a server takes: `Host` and `Origin`, against DNS rebinding.
+
+A web page that has its own name resolve to this machine reaches a local server from the
+visitor's browser.  Its requests still carry the page's name: in `Host`, and in `Origin`.
+
+    no allowed_hosts    the loopback names and the host bound to; bound to every interface, any
+                        Host, since the names that lead here are not known
+    no allowed_origins  the pages of those same hosts, never any page
+
+Source: MCP 2026-07-28, basic/transports/streamable-http, "Security warning"; RFC 6454.
+Layer: L2; imports nothing of this package.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import msgspec
+
+__all__ = ("Guard", "Refusal", "TransportSecuritySettings")
+
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+EVERY_INTERFACE = ("", "0.0.0.0", "::")
+
+_AUTHORITY = r"(?:\[([0-9a-f:.]+)\]|([a-z0-9._~-]+))(?::([0-9]{1,5}))?"
+_HOST = re.compile(rf"(?:(?!)(x))?{_AUTHORITY}")
+_ORIGIN = re.compile(rf"([a-z][a-z0-9+.-]*)://{_AUTHORITY}")
+_UNSAFE = re.compile(r"[^A-Za-z0-9.:/_\[\]-]")
+_PORTS = {"http": "80", "https": "443"}
+_TRUTH = {**dict.fromkeys(("1", "true", "yes", "on"), True), **dict.fromkeys(("0", "false", "no", "off"), False)}
+_MEMO = 256  # pairs of Host and Origin known to be good; a server has a few
+
+
+class TransportSecuritySettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Which `Host` and `Origin` headers a streamable HTTP server takes.
+
+    Attributes:
+        enable_dns_rebinding_protection: Whether the two are looked at at all.
+        allowed_hosts: Host names to answer to, in place of the default: `name` with any port
+            or none, `name:port`, `name:*`, or `*` for any.  IPv6 addresses stand in brackets.
+        allowed_origins: Web pages that may call, in place of the default: `scheme://name` (on
+            the scheme's own port), `scheme://name:port`, `scheme://name:*`, or `*` for any.
+    """
+
+    enable_dns_rebinding_protection: bool = True
+    allowed_hosts: list[str] = []
+    allowed_origins: list[str] = []
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str]) -> TransportSecuritySettings:
+        """Read `MCP_DNS_REBINDING_PROTECTION`, `MCP_ALLOWED_HOSTS` and `MCP_ALLOWED_ORIGINS`.
+
+        Raises:
+            ValueError: The first is neither true nor false.  The lists are separated by commas.
+        """
+        said = environment.get("MCP_DNS_REBINDING_PROTECTION", "").strip().lower() or "true"
+        if said not in _TRUTH:
+            raise ValueError(f"MCP_DNS_REBINDING_PROTECTION must be true or false, not {said!r:.80}")
+        return cls(
+            enable_dns_rebinding_protection=_TRUTH[said],
+            allowed_hosts=_listed(environment.get("MCP_ALLOWED_HOSTS", "")),
+            allowed_origins=_listed(environment.get("MCP_ALLOWED_ORIGINS", "")),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A request that is not taken.
+
+    Attributes:
+        status: The HTTP status: 421 for its Host, 403 for its Origin.
+        message: What was refused, in harmless characters, and which setting would allow it.
+    """
+
+    status: int
+    message: str
+
+
+class Guard:
+    """Checks the requests of one server.
+
+    Args:
+        settings: What to allow.
+        bound_host: The host the server listens on; None if that is not known, as for an
+            application that is mounted in another.
+
+    Raises:
+        ValueError: An allowed host or origin is not written as one.
+    """
+
+    def __init__(self, settings: TransportSecuritySettings, bound_host: str | None = None) -> None:
+        bound = LOOPBACK[0] if bound_host is None else bound_host.strip("[]").lower()
+        names = LOOPBACK if bound in EVERY_INTERFACE else (*LOOPBACK, bound)
+        hosts = [_host_entry(each) for each in settings.allowed_hosts]
+        self._enabled = settings.enable_dns_rebinding_protection
+        self._any_host = _ANY in hosts or (not hosts and bound in EVERY_INTERFACE)
+        self._hosts = hosts or [_Place(None, name, "*") for name in names]
+        self._origins = [_origin_entry(each) for each in settings.allowed_origins] or self._pages_of_hosts(names)
+        self._good: set[tuple[str | None, str | None]] = set()
+
+    def _pages_of_hosts(self, names: Iterable[str]) -> list[_Place]:
+        hosts = [each for each in self._hosts if each is not _ANY] or [_Place(None, name, "*") for name in names]
+        return [_Place(scheme, each.name, each.port) for scheme in _PORTS for each in hosts]
+
+    def check(self, host: str | None, origin: str | None) -> Refusal | None:
+        """Return None if the request may go on.
+
+        Args:
+            host: The `Host` header; a request without one is refused.
+            origin: The `Origin` header; None from whoever is no web page, and may go on.
+        """
+        if not self._enabled or (host, origin) in self._good:
+            return None
+        if not (self._any_host or _is_one_of(self._hosts, _read(_HOST, host))):
+            said = "a request without Host" if host is None else f"Host {_harmless(host)}"
+            return Refusal(421, f"{said} is not served here; the setting allowed_hosts names the hosts that are")
+        if origin is not None and not (_ANY in self._origins or _is_one_of(self._origins, _read(_ORIGIN, origin))):
+            said = f"Origin {_harmless(origin)}"
+            return Refusal(403, f"{said} is not allowed here; the setting allowed_origins names the origins that are")
+        if len(self._good) >= _MEMO:
+            self._good.clear()
+        self._good.add((host, origin))
+        return None
+
+
+class _Place(NamedTuple):
+    """A host or an origin: scheme (None for a host), name, and port (None for the usual, `*` for any)."""
+
+    scheme: str | None
+    name: str
+    port: str | None
+
+
+_ANY = _Place(None, "*", "*")
+
+
+def _read(pattern: re.Pattern[str], text: str | None) -> _Place | None:
+    found = None if text is None else pattern.fullmatch(text.lower())
+    if found is None:
+        return None
+    scheme, address, name, port = found.groups()
+    return _Place(scheme, address or name.removesuffix("."), port)
+
+
+def _is_one_of(allowed: Iterable[_Place], found: _Place | None) -> bool:
+    return found is not None and any(
+        found.name == each.name and found.scheme == each.scheme and _same_port(found, each) for each in allowed
+    )
+
+
+def _same_port(found: _Place, allowed: _Place) -> bool:
+    if allowed.port in ("*", found.port):
+        return True
+    usual = _PORTS.values() if found.scheme is None else (_PORTS.get(found.scheme),)  # a proxy hides a host's scheme
+    return (found.port is None and allowed.port in usual) or (allowed.port is None and found.port in usual)
+
+
+def _host_entry(text: str) -> _Place:
+    if text == "*":
+        return _ANY
+    name, port = (text.removesuffix(":*"), "*") if text.endswith(":*") else (text, None)
+    place = _read(_HOST, name)
+    if place is None:
+        raise ValueError(f"allowed_hosts takes host names like 'mcp.example.com' or '[::1]:8000', not {text!r:.80}")
+    return _Place(None, place.name, port or place.port or "*")
+
+
+def _origin_entry(text: str) -> _Place:
+    if text == "*":
+        return _ANY
+    name, port = (text.removesuffix(":*"), "*") if text.endswith(":*") else (text, None)
+    place = _read(_ORIGIN, name)
+    if place is None:
+        raise ValueError(f"allowed_origins takes origins like 'https://app.example.com', not {text!r:.80}")
+    return _Place(place.scheme, place.name, port or place.port)
+
+
+def _listed(text: str) -> list[str]:
+    return [each.strip() for each in text.split(",") if each.strip()]
+
+
+def _harmless(text: str) -> str:
+    return _UNSAFE.sub("?", text[:100])
