@@ -1,0 +1,82 @@
+"""What type checkers must see of the decorators, the server and the client; never run."""
+
+# pyright: reportUnnecessaryTypeIgnoreComment=true
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import Any, assert_type
+
+from dedalus_mcp import Context, MCPClient, MCPServer, Timeout, get_context, prompt, tool
+from dedalus_mcp.types import CallToolResult, ElicitRequestParams, ElicitResult, GetPromptResult, ListToolsResult
+
+
+@tool
+def bare(a: int) -> str:
+    return str(a)
+
+
+@tool("named", title="Named")
+async def called(a: int, *, b: bool = False) -> list[int]:
+    return [a, b]
+
+
+@prompt("say", arguments=[{"name": "what"}])
+def say(arguments: dict[str, str]) -> list[tuple[str, str]]:
+    return [("user", arguments["what"])]
+
+
+class Desk:
+    @tool
+    def method(self, a: int) -> float:
+        return a / 2
+
+    @staticmethod
+    @tool
+    def static(a: int) -> bytes:
+        return bytes(a)
+
+
+def decorated_functions_are_what_they_were(desk: Desk) -> None:
+    assert_type(bare(1), str)
+    coroutine: Coroutine[Any, Any, list[int]] = called(1, b=True)
+    coroutine.close()
+    assert_type(say({}), list[tuple[str, str]])
+    assert_type(desk.method(1), float)
+    assert_type(Desk.static(1), bytes)
+    function: Callable[[int], str] = bare
+    function(1)
+    bare("1")  # type: ignore[arg-type]
+    desk.method()  # type: ignore[call-arg]
+
+
+def wrong_values_are_refused() -> None:
+    tool(7)  # type: ignore[call-overload]
+    tool(annotations=7)  # type: ignore[call-overload]
+    prompt()  # type: ignore[call-arg]
+    MCPServer()  # type: ignore[call-arg]
+
+
+async def servers(server: MCPServer) -> None:
+    assert_type(await server.invoke_tool("a", b=1), CallToolResult)
+    assert_type(await server.invoke_prompt("a", arguments={"b": "c"}), GetPromptResult)
+    params = ElicitRequestParams(message="m", requestedSchema={})
+    assert_type(await server.request_elicitation(params, timeout=None), ElicitResult)
+    with server.binding() as bound:
+        assert_type(bound, MCPServer)
+
+
+async def contexts() -> None:
+    context = get_context()
+    assert_type(context, Context)
+    assert_type(context.request_id, str)
+    assert_type(context.progress_token, int | str | None)
+    await context.log("loud", "m")  # type: ignore[arg-type]
+
+
+async def clients(server: MCPServer) -> None:
+    async with MCPClient.connect(server, timeout=Timeout(5, total=60)) as client:
+        assert_type(client, MCPClient)
+        assert_type(await client.list_tools(timeout=None), ListToolsResult)
+        assert_type(await client.call_tool("a", {"b": 1}, timeout=5), CallToolResult)
+    assert_type(await MCPClient.connect(server), MCPClient)
