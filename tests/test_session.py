@@ -177,6 +177,18 @@ def test_a_long_method_is_not_echoed_whole() -> None:
     assert len(raised.value.message) < 200
 
 
+def test_a_sessions_log_level_is_set_for_its_later_requests() -> None:
+    """LOG-02."""
+    session, other = agreed(), agreed()
+    session.set_log_level("error")
+
+    assert session.terms("tools/list", None).log_level == "error"
+    assert other.terms("tools/list", None).log_level == DEFAULT_LOG_LEVEL
+    with pytest.raises(McpError, match="not initialized") as raised:
+        ServerSession().set_log_level("error")
+    assert raised.value.code == INVALID_REQUEST
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8) | st.sampled_from(REVISIONS),
     lambda inner: (

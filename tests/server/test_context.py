@@ -10,9 +10,14 @@ from typing import Any
 import anyio
 import pytest
 from anyio import from_thread, wait_all_tasks_blocked
+from msgspec import UNSET
 
 from dedalus_mcp import Context, MCPServer, get_context, tool
+from dedalus_mcp.jsonrpc.inbound import Inbound
+from dedalus_mcp.jsonrpc.peer import Peer
 from dedalus_mcp.server.context import LEVELS, active_context
+from dedalus_mcp.session import Terms
+from dedalus_mcp.types import ClientCapabilities
 from tests.interaction.raw import Raw, serving
 
 LEGACY = "2025-11-25"
@@ -247,6 +252,48 @@ async def test_nothing_of_a_call_follows_its_reply() -> None:
 
         assert await raw.barrier() == []
         assert len(await said(raw, "notifications/progress")) == 1
+
+
+class Stalled:
+    """A channel with no room until it is let go."""
+
+    def __init__(self) -> None:
+        self.full = True
+        self.sent: list[bytes] = []
+        self._room = anyio.Event()
+
+    def send(self, frame: bytes) -> None:
+        self.sent.append(frame)
+
+    async def ready(self) -> None:
+        await self._room.wait()
+
+    def let_go(self) -> None:
+        self.full = False
+        self._room.set()
+
+
+@pytest.mark.parametrize("end", ["replied", "cancelled", "neither"])
+async def test_what_waits_for_room_is_sent_only_if_the_call_still_runs(end: str) -> None:
+    """PROG-06."""
+    server, channel = offering(log_all), Stalled()
+    answering = server.answering()
+    answering.peer = Peer(answering, channel, answers_malformed=True)
+    call = Inbound(1, "tools/call", UNSET, channel, None)
+    terms = Terms("2025-11-25", None, ClientCapabilities(), "debug")
+    context = Context(server, answering.peer, call, terms, {"progressToken": 1})
+
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as group:
+            group.start_soon(context.info, "m")
+            group.start_soon(context.report_progress, 1)
+            await wait_all_tasks_blocked()
+            assert channel.sent == []
+            call.finished = end == "replied"
+            call.cancelled = "no" if end == "cancelled" else None
+            channel.let_go()
+
+    assert len(channel.sent) == (2 if end == "neither" else 0)
 
 
 async def test_nothing_of_a_call_follows_its_cancellation() -> None:
