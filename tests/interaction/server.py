@@ -244,6 +244,19 @@ def _strange_asks(question: _Asker, story: Story) -> None:
         return key
 
     @tool
+    async def ask_badly(schema: dict[str, Any]) -> str:
+        params = types.ElicitRequestParams(message="?", requestedSchema=schema)
+        try:
+            await question.server.request_elicitation(params)
+        except McpError as error:
+            return f"{error.code} {error.message}"
+        return "no error"
+
+    @prompt("asking")
+    async def asking(arguments: dict[str, str] | None) -> Any:
+        return [("user", (await question("from a prompt")).action)]
+
+    @tool
     async def visit(url: str) -> str:
         params = types.ElicitRequestURLParams(message="Go there", url=url, elicitationId="e1")
         return (await question.server.request_elicitation(params)).action

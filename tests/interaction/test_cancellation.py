@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
+import threading
 
 import anyio
 import pytest
+from anyio import to_thread
 
-from dedalus_mcp import MCPClient, MCPServer, StdioServer
-from tests.interaction.raw import Raw, Scripted, serving
+from dedalus_mcp import Limits, MCPClient, MCPServer, ServerConfig, StdioServer, tool
+from tests.interaction.raw import Raw, Scripted, envelope, serving
 from tests.interaction.reach import PATIENCE, script, text_of, ways
 from tests.interaction.scripts import opened, text
 from tests.interaction.server import Story, make
@@ -22,9 +24,9 @@ def target(transport: str) -> MCPServer | StdioServer:
 
 @ways
 @revisions
-@pytest.mark.parametrize("tool", ["hold", "hide", "rage", "nest"])
+@pytest.mark.parametrize("name", ["hold", "hide", "rage", "nest"])
 async def test_a_cancelled_call_ends_without_an_answer_and_harms_no_other(
-    tool: str, revision: str, transport: str
+    name: str, revision: str, transport: str
 ) -> None:
     """CANC-03, STDIO-11, STDIO-12, B043, B044: also where the handler hides it, fails in it, or has children."""
     with anyio.fail_after(PATIENCE):
@@ -32,7 +34,7 @@ async def test_a_cancelled_call_ends_without_an_answer_and_harms_no_other(
             await raw.open(revision)
             for id in range(5):
                 key = f"call {id}"
-                await raw.begin(id, "tools/call", name=tool if id == 2 else "hold", arguments={"key": key})
+                await raw.begin(id, "tools/call", name=name if id == 2 else "hold", arguments={"key": key})
                 await raw.tool("s", "until", what=f"{key} began")
             await raw.notify("notifications/cancelled", requestId=2, reason="enough")
             await raw.tool("s", "until", what="call 2 cancelled")
@@ -183,3 +185,74 @@ async def test_a_client_that_goes_away_ends_its_calls_quietly(caplog: pytest.Log
 
         assert {"k over", "n over", "n's child over"} <= set(story.told)
     assert caplog.records == []
+
+
+@ways
+@revisions
+async def test_a_cancellation_right_behind_its_call_is_in_time(revision: str, transport: str) -> None:
+    """B043, B044: the handler has not begun, or only just."""
+    meta = {"_meta": envelope()} if revision == "2026-07-28" else {}
+    with anyio.fail_after(PATIENCE):
+        async with serving(target(transport)) as raw:
+            await raw.open(revision)
+            for id in range(20):
+                params = {"name": "hold", "arguments": {"key": f"k{id}"}, **meta}
+                cancelled = {"method": "notifications/cancelled", "params": {"requestId": id}}
+                await raw.say({"id": id, "method": "tools/call", "params": params}, cancelled)
+            assert await raw.barrier() == []
+            assert (await raw.tool(1, "echo", text="on"))["result"]["content"][0]["text"] == "on"
+
+
+@revisions
+async def test_a_cancelled_thread_keeps_its_place_and_nobody_else_waits(revision: str) -> None:
+    """B043, B139: no reply for it, sync tools wait for the place, async ones go on."""
+    go, began = threading.Event(), threading.Event()
+
+    def block() -> str:
+        began.set()
+        go.wait(PATIENCE)
+        return "blocked"
+
+    def quick() -> str:
+        return "quick"
+
+    async def fast() -> str:
+        return "fast"
+
+    server = MCPServer("threads", config=ServerConfig(worker_threads=1))
+    server.collect(*map(tool, (block, quick, fast)))
+    try:
+        with anyio.fail_after(PATIENCE):
+            async with serving(server) as raw:
+                await raw.open(revision)
+                await raw.begin("b", "tools/call", name="block", arguments={})
+                await to_thread.run_sync(began.wait, PATIENCE)
+                await raw.notify("notifications/cancelled", requestId="b")
+                await raw.begin("q", "tools/call", name="quick", arguments={})
+                assert "result" in await raw.tool("f", "fast")
+                assert await raw.barrier() == []
+                go.set()
+                assert (await raw.reply("q"))["result"]["content"][0]["text"] == "quick"
+                assert await raw.barrier() == []
+    finally:
+        go.set()
+
+
+@revisions
+async def test_more_calls_than_the_limit_are_refused_each_with_its_id(revision: str) -> None:
+    """B044: the others go on, and a place that is free again is taken."""
+    with anyio.fail_after(PATIENCE):
+        async with serving(make(ServerConfig(limits=Limits(max_in_flight=3)))) as raw:
+            await raw.open(revision)
+            for key in ("a", "b"):
+                await raw.begin(key, "tools/call", name="hold", arguments={"key": key})
+            await raw.tool("s", "until", what="b began")
+            await raw.begin("c", "tools/call", name="hold", arguments={"key": "c"})
+            refused = await raw.tool("d", "echo", text="x")
+            assert refused["error"]["code"] == -32603
+            assert "limit" in refused["error"]["message"]
+            await raw.notify("notifications/cancelled", requestId="a")
+            await raw.notify("notifications/cancelled", requestId="b")
+            while "error" in await raw.tool("s", "until", what="a over"):  # until its cleanup is done
+                pass
+            assert (await raw.tool("d", "echo", text="on"))["result"]["content"][0]["text"] == "on"

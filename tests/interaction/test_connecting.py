@@ -13,7 +13,7 @@ from dedalus_mcp.errors import RemoteProtocolError
 from dedalus_mcp.types.revisions import LEGACY, REVISIONS
 from tests.interaction.raw import Raw, Scripted
 from tests.interaction.reach import PATIENCE, text_of
-from tests.interaction.scripts import agree, text
+from tests.interaction.scripts import agree, opened, text
 from tests.interaction.server import make
 
 Script = Callable[[Raw], Awaitable[None]]
@@ -259,3 +259,58 @@ async def test_what_the_body_of_the_with_raises_comes_out_as_itself() -> None:
 
     with pytest.raises(KeyError):
         await use()
+
+
+@pytest.mark.parametrize(
+    "probe", [error(-32601), error(-32600), None, modern(supportedVersions=["2025-11-25"])], ids=str
+)
+async def test_who_insists_on_the_modern_era_gets_no_handshake(probe: Any) -> None:
+    """VER-10: a legacy server is a clear failure then, and so is a silent one."""
+    methods: list[str] = []
+    with pytest.raises((RemoteProtocolError, RequestTimeout)):
+        await connected(answering(probe, methods=methods), revision="2026-07-28", probe_timeout=0.05)
+    assert methods == ["server/discover"]
+
+
+async def test_what_a_target_turned_out_to_be_is_remembered_until_it_does_not_hold() -> None:
+    """A legacy server is not probed again; one that became modern meanwhile is found out by its refusal."""
+    first: list[str] = []
+    second: list[str] = []
+    third: list[str] = []
+    refusal = error(-32022, data={"supported": ["2026-07-28"], "requested": "2025-11-25"})
+    scripts = (
+        answering(error(-32601), methods=first),
+        answering(error(-32601), methods=second),
+        answering(modern(), handshake=refusal, methods=third),
+    )
+    with anyio.fail_after(PATIENCE):
+        async with anyio.create_task_group() as group:
+            target = Scripted(group, *scripts)
+            for revision in ("2025-11-25", "2025-11-25", "2026-07-28"):
+                async with MCPClient.connect(target) as client:
+                    assert text_of(await client.call_tool("a")) == "yes"
+                    assert client.revision == revision
+    assert (first, second) == (HANDSHAKE, HANDSHAKE[1:])
+    assert third == ["initialize", "server/discover", "tools/call"]
+
+
+@pytest.mark.parametrize("revision", LEGACY)
+async def test_a_client_reads_a_batch_where_its_revision_has_them(revision: str) -> None:
+    """RPC-14, RPC-16: notices and replies in one array; elsewhere an array is no message, and the call goes on."""
+
+    async def server(raw: Raw) -> None:
+        await opened(raw, revision)
+        call = await raw.hear_method("tools/call")
+        notice = {"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": 1}}
+        await raw.say([notice, {"jsonrpc": "2.0", "id": call["id"], "result": text(revision, "batch")}])
+        await raw.say({"id": call["id"], "result": text(revision, "alone")})
+        await raw.hear()
+
+    with anyio.fail_after(PATIENCE):
+        async with (
+            anyio.create_task_group() as group,
+            MCPClient.connect(Scripted(group, server), revision=revision) as client,
+        ):
+            said = text_of(await client.call_tool("a"))
+            assert said == ("batch" if revision == "2025-03-26" else "alone")
+            group.cancel_scope.cancel()

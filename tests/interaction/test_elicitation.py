@@ -7,7 +7,7 @@ from typing import Any
 import anyio
 import pytest
 
-from dedalus_mcp import MCPServer, StdioServer
+from dedalus_mcp import MCPServer, StdioServer, types
 from tests.interaction.raw import Raw, serving
 from tests.interaction.reach import PATIENCE, script, ways
 from tests.interaction.server import YES_OR_NO, Story, make
@@ -279,3 +279,61 @@ async def test_older_revisions_have_no_questions(revision: str) -> None:
             await raw.open(revision, ABLE)
             assert (await raw.tool(1, "code", message="?"))["result"]["content"][0]["text"].startswith("-3260")
             assert not [message for message in raw.heard if "method" in message]
+
+
+ILLEGAL: list[Any] = [{}, {"type": "array"}, {"type": "object", "properties": {"a": {"type": "object"}}}]
+
+
+@asking
+@pytest.mark.parametrize("schema", ILLEGAL, ids=str)
+async def test_the_capability_is_checked_before_the_schema_and_both_before_anything_is_sent(
+    schema: Any, revision: str
+) -> None:
+    """ELIC-03, ELIC-04."""
+    for capabilities, code in (({}, "-32601"), (ABLE, "-32602")):
+        with anyio.fail_after(PATIENCE):
+            async with serving(make()) as raw:
+                await raw.open(revision, capabilities)
+                assert (await raw.tool(1, "ask_badly", schema=schema))["result"]["content"][0]["text"].startswith(code)
+                assert not [message for message in raw.heard if "method" in message]
+
+
+def test_a_question_without_a_schema_cannot_be_made() -> None:
+    """B016: a form that asks for nothing would leave the user with nothing to do."""
+    with pytest.raises(TypeError):
+        types.ElicitRequestParams(message="?")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+
+
+@asking
+async def test_a_prompt_may_ask_too(revision: str) -> None:
+    """A failed question, uncaught there, is the request's error."""
+    with anyio.fail_after(PATIENCE):
+        async with serving(make()) as raw:
+            await raw.open(revision, ABLE)
+            for answers, found in [({"result": {"action": "decline"}}, "decline"), (CLOSED, -1)]:
+                await raw.begin(1, "prompts/get", name="asking")
+                question = await raw.hear_method("elicitation/create")
+                await raw.say({"id": question["id"], **answers})
+                reply = await raw.reply(1)
+                if found == "decline":
+                    assert reply["result"]["messages"][0]["content"]["text"] == found
+                else:
+                    assert reply["error"]["code"] == found
+
+
+CLOSED: dict[str, Any] = {"error": {"code": -1, "message": "user closed"}}
+
+
+@asking
+async def test_one_failed_question_of_many_ends_the_call_with_its_message(revision: str) -> None:
+    """The group that the tool ran them in is no part of the story, and the other questions are taken back."""
+    with anyio.fail_after(PATIENCE):
+        async with serving(make()) as raw:
+            await raw.open(revision, ABLE)
+            await raw.begin("many", "tools/call", name="ask_at_once", arguments={"times": 3})
+            first, *others = [await raw.hear_method("elicitation/create") for _ in range(3)]
+            await raw.say({"id": first["id"], **CLOSED})
+            taken = [(await raw.hear_method("notifications/cancelled"))["params"]["requestId"] for _ in others]
+            assert sorted(taken) == sorted(question["id"] for question in others)
+            result = (await raw.reply("many"))["result"]
+            assert (result["isError"], result["content"][0]["text"]) == (True, "user closed")

@@ -153,7 +153,7 @@ async def test_initialize_in_a_modern_envelope_is_no_method() -> None:
 @ways
 @pytest.mark.parametrize("revision", REVISIONS)
 async def test_each_revision_has_its_own_methods(revision: str, transport: str) -> None:
-    """RPC-26, RPC-27, B104: unknown methods (whatever their params), tools and prompts, each with its code."""
+    """RPC-26, RPC-27, TASK-45, B104: unknown methods (whatever their params), tools and prompts, each with its code."""
     modern = revision in MODERN
     with anyio.fail_after(PATIENCE):
         async with serving(target(transport)) as raw:
@@ -250,6 +250,21 @@ async def test_elsewhere_a_batch_is_no_message(revision: str | None) -> None:
             assert (refused["error"]["code"], refused.get("id")) == (-32600, None)
             if revision is None:
                 await raw.open("2025-03-26")
+
+
+@pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
+async def test_what_only_the_client_has_is_left_aside(revision: str) -> None:
+    """VER-18, TASK-03: extensions, tasks and capabilities of its own; the request is served as any other."""
+    capabilities: dict[str, Any] = {
+        "extensions": {"com.example/x": {}},
+        "tasks": {"list": {}},
+        "experimental": {"y": {}},
+    }
+    with anyio.fail_after(PATIENCE):
+        async with serving(make()) as raw:
+            await raw.open(revision, {**capabilities, "unknown": {"z": 1}})
+            reply = await raw.call(1, "tools/call", **_echo("x"), task={"ttl": 1000})
+            assert reply["result"]["content"] == [{"type": "text", "text": "x"}]
 
 
 def _initialize() -> dict[str, Any]:

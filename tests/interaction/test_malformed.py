@@ -194,7 +194,7 @@ async def test_handlers_errors_tell_the_client_no_internals() -> None:
 
 
 async def test_a_client_answers_no_garbage_and_warns_once_for_each_line(caplog: pytest.LogCaptureFixture) -> None:
-    """STDIO-03, B055, B065, B107: and its call completes."""
+    """STDIO-03, ELIC-35, B055, B065, B107: and its call completes."""
     caplog.set_level(logging.WARNING)
     ends: list[Raw] = []
 
@@ -204,6 +204,7 @@ async def test_a_client_answers_no_garbage_and_warns_once_for_each_line(caplog: 
         call = await raw.hear_method("tools/call")
         await raw.say(b"Server started!", b"[]", b"{", {"id": "1", "method": 5})
         await raw.say({"method": "codex/event", "params": {"msg": "x" * 5000}}, {"method": "notifications/message"})
+        await raw.say({"method": "notifications/elicitation/complete", "params": {"elicitationId": "unknown"}})
         await raw.say({"id": call["id"], "result": text("2025-06-18", "yes")})
         await raw.hear()
 

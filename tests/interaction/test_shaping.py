@@ -164,13 +164,16 @@ async def test_a_client_says_nothing_that_the_revision_does_not_know(revision: s
         icons=[Icon(src="https://example.com/i.png")],
     )
     with anyio.fail_after(PATIENCE):
-        async with anyio.create_task_group() as group, MCPClient.connect(
-            Scripted(group, server),
-            revision=revision,
-            client_info=info,
-            elicitation=_decline,
-            elicitation_url=_decline,
-        ) as client:
+        async with (
+            anyio.create_task_group() as group,
+            MCPClient.connect(
+                Scripted(group, server),
+                revision=revision,
+                client_info=info,
+                elicitation=_decline,
+                elicitation_url=_decline,
+            ) as client,
+        ):
             await client.list_tools()
             await client.list_tools_page()
             await client.call_tool("a")

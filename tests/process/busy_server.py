@@ -118,6 +118,9 @@ if __name__ == "__main__":
     server = MCPServer("busy", lifespan=lifespan)
     server.collect(hold, block, late, children, prints, odd, echo, big, meet)
     print("before serving")
-    server.run()
+    if "--trio" in sys.argv:
+        anyio.run(server.serve, backend="trio")
+    else:
+        server.run()
     assert before == (list(logging.getLogger().handlers), logging.getLogger().level)
     mark("returned")

@@ -81,10 +81,10 @@ class Child:
         result: dict[str, Any] = self.call(id, "tools/call", name=name, arguments=arguments)["result"]
         return result
 
-    def open(self, revision: str = "2025-06-18") -> None:
+    def open(self, revision: str = "2025-06-18", capabilities: dict[str, Any] | None = None) -> None:
         """Shake hands."""
         info = {"name": "raw", "version": "1"}
-        self.call("init", "initialize", protocolVersion=revision, capabilities={}, clientInfo=info)
+        self.call("init", "initialize", protocolVersion=revision, capabilities=capabilities or {}, clientInfo=info)
         self.say(method="notifications/initialized")
 
     def close_stdin(self) -> None:

@@ -85,8 +85,10 @@ def test_a_thread_that_blocks_does_not_keep_the_server_alive(seconds: float, mar
     assert "Traceback" not in running.stderr
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("busy", ["idle", "hold", "block"])
+@pytest.mark.parametrize(
+    ("busy", "number"),
+    [("idle", signal.SIGINT), ("hold", signal.SIGINT), ("hold", signal.SIGTERM), ("block", signal.SIGTERM)],
+)
 def test_one_signal_ends_the_server_quietly(number: signal.Signals, busy: str, marks: Path) -> None:
     """B052: with a pipe kept open; what runs is cancelled, and a thread that blocks is left behind."""
     with child(BUSY, str(marks)) as running:
@@ -115,6 +117,38 @@ def test_one_signal_is_enough_in_a_terminal(number: signal.Signals, start: list[
         os.close(master)
         os.close(slave)
     assert "background over\ndown\n" in marks.read_text()
+    assert "Traceback" not in running.stderr
+
+
+@pytest.mark.parametrize("number", [None, signal.SIGINT, signal.SIGTERM])
+def test_a_server_on_trio_ends_likewise(number: signal.Signals | None, marks: Path) -> None:
+    """B050, B052."""
+    with child(BUSY, str(marks), "--trio") as running:
+        running.open()
+        began(running, marks, "hold", "hold")
+        if number is None:
+            running.close_stdin()
+        else:
+            running.process.send_signal(number)
+
+        assert running.wait(SOON) in ENDED
+    assert "hold over\nbackground over\ndown\n" in marks.read_text()
+    assert "Traceback" not in running.stderr
+
+
+@pytest.mark.parametrize("number", [None, signal.SIGTERM])
+def test_a_question_in_the_cleanup_of_a_call_keeps_no_server_alive(number: signal.Signals | None) -> None:
+    """B050, B052: there is nobody left to ask, and the call is told so at once."""
+    with child("tests.interaction.server") as running:
+        running.open(capabilities={"elicitation": {}})
+        running.say(id=1, method="tools/call", params={"name": "ask_at_the_end", "arguments": {"key": "k"}})
+        running.tool(2, "until", what="k began")
+        if number is None:
+            running.close_stdin()
+        else:
+            running.process.send_signal(number)
+
+        assert running.wait(SOON) in ENDED
     assert "Traceback" not in running.stderr
 
 
