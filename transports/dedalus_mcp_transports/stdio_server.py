@@ -2,7 +2,8 @@
 
 While a connection is open, the wire has private descriptors.  Descriptor 0 is the null device,
 descriptor 1 and `sys.stdout` are stderr: neither `print`, nor C code, nor a child process can
-eat a byte of the wire or put one on it.
+eat a byte of the wire or put one on it.  And many a host never reads stderr: what Python code
+writes there is dropped rather than waited for.
 
 Layer: L5; imports `transport` and each other.
 """
@@ -17,12 +18,16 @@ from typing import TextIO
 from dedalus_mcp.transport import Duplex
 from dedalus_mcp_transports.lines import MAX_FRAME
 from dedalus_mcp_transports.stdio_files import file_sink, file_source
+from dedalus_mcp_transports.stdio_patience import made_patient
 from dedalus_mcp_transports.stdio_streams import FrameStream
 
 if sys.platform != "win32":
     import fcntl
 
 __all__ = ("ServerStdio",)
+
+PATIENCE = 100
+"""Milliseconds to wait for a reader of our stderr, once, before what the program says there is dropped."""
 
 
 class ServerStdio:
@@ -95,6 +100,7 @@ class _Diversion:
         self._python_stdout = sys.stdout
         sys.stdout = self._python_stderr = sys.stderr
         _flush(self._python_stdout)  # only now: what was printed before is not for the wire either
+        self._patience = [made_patient(stream, PATIENCE) for stream in (self._python_stdout, sys.stderr)]
 
     def undo(self) -> None:
         """Put everything back as it was.  Idempotent."""
@@ -102,6 +108,8 @@ class _Diversion:
             return
         self._open = _Diversion._active = False
         _flush(self._python_stdout)
+        for undo in reversed(self._patience):
+            undo()
         if sys.stdout is self._python_stderr:  # else somebody has replaced it meanwhile
             sys.stdout = self._python_stdout
         if self._has_stdin:

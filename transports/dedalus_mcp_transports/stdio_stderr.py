@@ -3,7 +3,7 @@
 A daemon thread reads, so the child never waits for our event loop.  It ends when nobody can
 write to that stderr any more.
 
-Layer: L5; imports `lines`.
+Layer: L5; imports `lines` and `stdio_patience`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import codecs
 import io
 import os
-import select
 import subprocess
 import sys
 import threading
@@ -19,6 +18,7 @@ from collections.abc import Callable
 from typing import IO, Any, TypeAlias
 
 from dedalus_mcp_transports.lines import Lines
+from dedalus_mcp_transports.stdio_patience import Patient
 
 __all__ = ("Stderr", "StderrSink")
 
@@ -42,7 +42,6 @@ LINE_BYTES = 64 * 1024
 PATIENCE = 1000
 """Milliseconds to wait for a reader of our own stderr before what the child says is dropped."""
 
-_PIECE = getattr(select, "PIPE_BUF", 512)  # what a pipe takes without blocking once it has room
 
 
 class Stderr:
@@ -96,38 +95,12 @@ def _forwarder(sink: StderrSink) -> Callable[[bytes], object] | None:
     if sink == subprocess.DEVNULL:
         return None
     if sink is None:
-        return _ToDescriptor(2)
+        sink = 2
     if isinstance(sink, int):
-        return _ToDescriptor(sink)
+        return Patient(sink, PATIENCE).write
     if callable(sink):
         return _ToFunction(sink)
     return _ToFile(sink)
-
-
-class _ToDescriptor:
-    """Writes without waiting for a reader that does not read."""
-
-    def __init__(self, fd: int) -> None:
-        self._fd = fd
-        self._patience = PATIENCE
-
-    def __call__(self, chunk: bytes) -> None:
-        for start in range(0, len(chunk), _PIECE):
-            if not self._has_room():
-                return
-            try:
-                os.write(self._fd, chunk[start : start + _PIECE])
-            except OSError:  # nobody will ever read it
-                return
-
-    def _has_room(self) -> bool:
-        if sys.platform == "win32":
-            return True
-        poll = select.poll()
-        poll.register(self._fd, select.POLLOUT)
-        has_room = bool(poll.poll(self._patience))
-        self._patience = PATIENCE if has_room else 0  # one wait, not one for each chunk
-        return has_room
 
 
 class _ToFunction:
