@@ -17,9 +17,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
-__all__ = ("Channel", "Duplex", "Oversized", "Target")
+__all__ = ("Channel", "Duplex", "Oversized", "Reply", "Target")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +83,25 @@ class Target(Protocol):
         ...
 
 
+class Reply(NamedTuple):
+    """The reply to one call, or to one batch of them.
+
+    Attributes:
+        frame: Its bytes.
+        code: The code of its error; None for a result, or a batch.
+    """
+
+    frame: bytes
+    code: int | None
+
+
 class Channel(Protocol):
     """Where the messages that belong to one inbound call go out.
 
-    `send` never blocks.  A task that produces messages first awaits `ready()` when `full`,
-    so a peer that does not read slows down its own calls and nothing else.
+    Nothing that queues a message ever blocks.  A task that produces messages first awaits
+    `ready()` when `full`, so a peer that does not read slows down its own calls and nothing
+    else; and awaits `flush()` afterwards when something is `unsent`, where no loop of the
+    channel's own sends it.
     """
 
     @property
@@ -95,13 +109,26 @@ class Channel(Protocol):
         """Whether more is waiting to go out than should be."""
         ...
 
+    @property
+    def unsent(self) -> bool:
+        """Whether what was queued waits for `flush`."""
+        ...
+
     def send(self, frame: bytes) -> None:
-        """Queue one frame.  After the connection has ended, it is dropped.
+        """Queue one call or notice.  After the connection has ended, it is dropped.
 
         The bytes are sent in the order of the calls.
         """
         ...
 
+    def reply(self, reply: Reply) -> None:
+        """Queue the reply of the call that the channel belongs to; nothing of that call follows it."""
+        ...
+
     async def ready(self) -> None:
         """Return when the channel is not `full` any more, or has ended."""
+        ...
+
+    async def flush(self) -> None:
+        """Send what is queued.  Never raises: a connection that has ended takes nothing."""
         ...

@@ -25,7 +25,7 @@ LAYERS = {
     "dedalus_mcp.jsonrpc.messages": 1,
     "dedalus_mcp.jsonrpc.codec": 1,
     "dedalus_mcp.jsonrpc.ends": 1,
-    "dedalus_mcp.jsonrpc.failures": 1,
+    "dedalus_mcp.jsonrpc.failures": 2,
     "dedalus_mcp.types*": 1,
     "dedalus_mcp.schema*": 1,
     "dedalus_mcp.jsonrpc.clock": 2,

@@ -14,6 +14,8 @@ from collections.abc import Callable
 
 import anyio
 
+from dedalus_mcp.transport import Reply
+
 __all__ = ("Outbox",)
 
 # One large pipe buffer: beyond it, the other side is not keeping up.
@@ -61,6 +63,18 @@ class Outbox:
         if self._pending > self._max_pending:
             self.close()
             self._overflowed()
+
+    def reply(self, reply: Reply) -> None:
+        """Queue the reply of a call; dropped after `close`."""
+        self.send(reply.frame)
+
+    @property
+    def unsent(self) -> bool:
+        """Never: the write loop sends."""
+        return False
+
+    async def flush(self) -> None:
+        """Do nothing: see `unsent`."""
 
     async def ready(self) -> None:
         """Return when the outbox is not `full` any more."""

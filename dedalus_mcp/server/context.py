@@ -226,3 +226,5 @@ class Context:
             if self._call.finished or self._call.cancelled is not None:  # meanwhile
                 return
         self._peer.notify(method, shape(params, self._terms.revision), channel=channel)
+        if channel.unsent:
+            await channel.flush()
