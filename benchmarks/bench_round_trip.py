@@ -132,7 +132,7 @@ async def served(serve: Serve) -> AsyncGenerator[Duplex]:
 
 def by_our_client(effort: Effort) -> list[Row]:
     """Measure the client: with our server in memory, and with the bare one over stdio."""
-    calls = effort.times(1000)
+    calls = effort.times(2000)
     case = next(case for case in CASES[LEGACY] if case.name == "echo")
     rows: list[Row] = []
     for width, words in WIDTHS.items():

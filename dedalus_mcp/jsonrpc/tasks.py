@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import logging
 import sys
 from collections.abc import Callable, Coroutine
 from functools import partial
@@ -21,6 +22,8 @@ from typing import Any, TypeAlias
 import anyio
 
 __all__ = ("Tasks", "being_cancelled", "is_foreign")
+
+logger = logging.getLogger("dedalus_mcp")
 
 Run: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
 
@@ -67,6 +70,8 @@ class Tasks:
         async def main() -> None:
             try:
                 await run()
+            except GeneratorExit:  # raised by a handler; asyncio logs it, trio would end the program
+                logger.exception("a task ended itself")
             finally:
                 self._done(ended, key)
 

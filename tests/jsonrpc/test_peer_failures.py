@@ -147,6 +147,11 @@ async def test_handler_whose_task_is_cancelled_is_answered(caplog: pytest.LogCap
     del caplog
 
 
+async def test_handler_that_ends_itself_is_answered() -> None:
+    """Nothing leaves a handler's task: on trio it would end the program."""
+    assert await reply_of(raising(GeneratorExit())) == INTERNAL
+
+
 async def test_handler_that_leaves_a_scope_open_is_answered() -> None:
     async def fail(_call: Inbound) -> Any:
         anyio.CancelScope().__enter__()

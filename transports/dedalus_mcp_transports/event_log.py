@@ -13,8 +13,9 @@ Layer: L2; imports `errors` only.
 from __future__ import annotations
 
 from collections import OrderedDict, deque
+from dataclasses import dataclass
 from itertools import islice
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from dedalus_mcp.errors import DedalusError
 
@@ -30,7 +31,8 @@ MAX_BYTES = 4 * 1024 * 1024
 _DIGITS = 18  # of an event's number, so that reading one is cheap
 
 
-class LoggedEvent(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class LoggedEvent:
     """One event: its id, and the JSON frame that it carries (empty for a priming event)."""
 
     id: str
@@ -64,12 +66,12 @@ class _Stream:
     __slots__ = ("before", "events")
 
     def __init__(self) -> None:
-        self.before = 0  # the number of the newest event dropped: from it on, all is there
         self.events: deque[tuple[int, bytes]] = deque()
+        self.before: int | None = None  # the number of the event dropped last: what followed it is all there
 
 
 class MemoryEventLog:
-    """An `EventLog` in memory.  When it is full it drops the oldest of what was longest quiet.
+    """An `EventLog` in memory.  When it is full it drops the oldest of the stream that was longest quiet.
 
     Args:
         max_events: Events kept of one stream, at least 1.
@@ -84,25 +86,19 @@ class MemoryEventLog:
         self._max_streams = max_streams
         self._max_bytes = max_bytes
         self._streams: OrderedDict[str, _Stream] = OrderedDict()  # the longest quiet first
-        self._number = 0  # of the newest event; one count for all streams, so ids stay unique
+        self._number = 0  # of the newest event; one count for all streams, so an id never comes again
         self._bytes = 0
 
     def append(self, stream: str, data: bytes) -> str:
-        """Keep an event and return its id."""
+        """Keep an event and return its id.
+
+        One that is longer than all that may be kept is not; nothing before it can be replayed then.
+        """
         self._number += 1
-        kept = self._streams.get(stream)
-        if kept is None:
-            kept = self._streams[stream] = _Stream()
-            kept.before = -1  # whatever it had before was dropped: nothing leads here
-            if len(self._streams) > self._max_streams:
-                self._forget()
-        kept.events.append((self._number, data))
-        self._bytes += len(data)
-        self._streams.move_to_end(stream)
-        if len(kept.events) > self._max_events:
-            self._drop_oldest(kept)
-        while self._bytes > self._max_bytes:
-            self._make_room()
+        if len(data) > self._max_bytes:
+            self._forget(stream)
+        else:
+            self._keep(stream, data)
         return f"{stream}_{self._number}"
 
     def replay(self, last_event_id: str) -> tuple[str, list[LoggedEvent]]:
@@ -122,16 +118,29 @@ class MemoryEventLog:
                 raise EventNotFound
         return stream, [LoggedEvent(f"{stream}_{each}", data) for each, data in islice(kept.events, start, None)]
 
-    def _drop_oldest(self, kept: _Stream) -> None:
-        kept.before, data = kept.events.popleft()
-        self._bytes -= len(data)
+    def _keep(self, stream: str, data: bytes) -> None:
+        kept = self._streams.setdefault(stream, _Stream())
+        self._streams.move_to_end(stream)
+        kept.events.append((self._number, data))
+        self._bytes += len(data)
+        if len(self._streams) > self._max_streams:
+            self._forget(next(iter(self._streams)))
+        if len(kept.events) > self._max_events:
+            self._drop_oldest(kept)
+        while self._bytes > self._max_bytes:
+            self._make_room()
 
     def _make_room(self) -> None:
         stream, kept = next(iter(self._streams.items()))
         self._drop_oldest(kept)
         if not kept.events:
-            del self._streams[stream]
+            self._forget(stream)
 
-    def _forget(self) -> None:
-        _, kept = self._streams.popitem(last=False)
-        self._bytes -= sum(len(data) for _, data in kept.events)
+    def _drop_oldest(self, kept: _Stream) -> None:
+        kept.before, data = kept.events.popleft()
+        self._bytes -= len(data)
+
+    def _forget(self, stream: str) -> None:
+        kept = self._streams.pop(stream, None)
+        if kept is not None:
+            self._bytes -= sum(len(data) for _, data in kept.events)

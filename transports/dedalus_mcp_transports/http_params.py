@@ -11,7 +11,7 @@ Layer: L2; imports `http_headers` only.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -166,8 +166,8 @@ def _members(value: Any) -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
 
 
-def _items(value: Any) -> list[Any]:
-    return list[Any](value) if isinstance(value, list) else []
+def _items(value: Any) -> Sequence[Any]:
+    return cast("Sequence[Any]", value) if isinstance(value, list) else ()
 
 
 def _argument(arguments: Any, path: tuple[str, ...]) -> Any:

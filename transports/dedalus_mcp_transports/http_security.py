@@ -16,7 +16,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import msgspec
 
@@ -25,9 +24,9 @@ __all__ = ("Guard", "Refusal", "TransportSecuritySettings")
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 EVERY_INTERFACE = ("", "0.0.0.0", "::")
 
-_AUTHORITY = r"(?:\[([0-9a-f:.]+)\]|([a-z0-9._~-]+))(?::([0-9]{1,5}))?"
-_HOST = re.compile(rf"(?:(?!)(x))?{_AUTHORITY}")
-_ORIGIN = re.compile(rf"([a-z][a-z0-9+.-]*)://{_AUTHORITY}")
+_AUTHORITY = r"(?:\[(?P<address>[0-9a-f:.]+)\]|(?P<name>[a-z0-9._-]+))(?::(?P<port>[0-9]{1,5}))?"
+_HOST = re.compile(_AUTHORITY)
+_ORIGIN = re.compile(rf"(?P<scheme>[a-z][a-z0-9+.-]*)://{_AUTHORITY}")
 _UNSAFE = re.compile(r"[^A-Za-z0-9.:/_\[\]-]")
 _PORTS = {"http": "80", "https": "443"}
 _TRUTH = {**dict.fromkeys(("1", "true", "yes", "on"), True), **dict.fromkeys(("0", "false", "no", "off"), False)}
@@ -126,7 +125,8 @@ class Guard:
         return None
 
 
-class _Place(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Place:
     """A host or an origin: scheme (None for a host), name, and port (None for the usual, `*` for any)."""
 
     scheme: str | None
@@ -141,8 +141,8 @@ def _read(pattern: re.Pattern[str], text: str | None) -> _Place | None:
     found = None if text is None else pattern.fullmatch(text.lower())
     if found is None:
         return None
-    scheme, address, name, port = found.groups()
-    return _Place(scheme, address or name.removesuffix("."), port)
+    parts = found.groupdict()
+    return _Place(parts.get("scheme"), parts["address"] or parts["name"].removesuffix("."), parts["port"])
 
 
 def _is_one_of(allowed: Iterable[_Place], found: _Place | None) -> bool:
