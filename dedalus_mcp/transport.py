@@ -10,16 +10,32 @@ Errors are anyio's: `EndOfStream` (they ended cleanly), `BrokenResourceError` (t
 world broke it), `ClosedResourceError` (we closed it).  Their text reaches the people whose
 calls fail by it, so put in what explains the end: an exit code, the last lines of stderr.
 
-Layer: L2; imports nothing of this package.
+An *exchange* host (streamable HTTP) feeds one inbound frame at a time to a conversation, with a
+channel for what it causes.
+
+Layer: L2; imports `codec` for its types only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-__all__ = ("Channel", "Duplex", "Oversized", "Reply", "Target")
+if TYPE_CHECKING:
+    from dedalus_mcp.jsonrpc.codec import Decoded
+
+__all__ = (
+    "Application",
+    "Carrier",
+    "Channel",
+    "Duplex",
+    "Oversized",
+    "Receiver",
+    "Reply",
+    "Target",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +99,25 @@ class Target(Protocol):
         ...
 
 
+class Carrier(Protocol):
+    """The HTTP request that carried a message."""
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """Its headers, by lower-case name."""
+        ...
+
+    @property
+    def session_id(self) -> str | None:
+        """The legacy session that it belongs to; None without one."""
+        ...
+
+    @property
+    def principal(self) -> str | None:
+        """Who sent it, as far as that was proved; None for anybody."""
+        ...
+
+
 class Reply(NamedTuple):
     """The reply to one call, or to one batch of them.
 
@@ -103,6 +138,16 @@ class Channel(Protocol):
     else; and awaits `flush()` afterwards when something is `unsent`, where no loop of the
     channel's own sends it.
     """
+
+    @property
+    def carrier(self) -> Carrier | None:
+        """The request that came in for what goes out here; None where there is none, as on stdio."""
+        ...
+
+    @property
+    def takes_calls(self) -> bool:
+        """Whether calls to the other side can go out here, and be answered."""
+        ...
 
     @property
     def full(self) -> bool:
@@ -131,4 +176,46 @@ class Channel(Protocol):
 
     async def flush(self) -> None:
         """Send what is queued.  Never raises: a connection that has ended takes nothing."""
+        ...
+
+
+class Receiver(Protocol):
+    """One conversation of an application, for a host that carries it in exchanges."""
+
+    @property
+    def revision(self) -> str | None:
+        """The legacy revision that its handshake agreed on; None before, and without one."""
+        ...
+
+    def take(self, message: Decoded, channel: Channel) -> None:
+        """Take one decoded frame.  Never raises, never waits.
+
+        Args:
+            message: What `codec.decode` made of it.
+            channel: Where everything goes that it causes.
+        """
+        ...
+
+    def close(self, reason: str) -> None:
+        """End it: open calls fail, handlers are cancelled.  Idempotent."""
+        ...
+
+    async def idle(self) -> None:
+        """Return when no handler runs."""
+        ...
+
+
+class Application(Protocol):
+    """What a host of exchanges serves."""
+
+    def converse(self, channel: Channel) -> Receiver:
+        """Begin a conversation: one for a legacy session, one for each request of 2026-07-28.
+
+        Args:
+            channel: Where calls and notices go that belong to no message of the client.
+        """
+        ...
+
+    def running(self) -> AbstractAsyncContextManager[Any]:
+        """Hold what the application has set up; entered before the first conversation."""
         ...

@@ -47,6 +47,16 @@ class Outbox:
         self._drained: anyio.Event | None = None  # somebody waits for room
 
     @property
+    def carrier(self) -> None:
+        """None: no request carries the messages of a duplex."""
+        return None
+
+    @property
+    def takes_calls(self) -> bool:
+        """Always: a duplex goes both ways."""
+        return True
+
+    @property
     def full(self) -> bool:
         """Whether more is waiting to go out than should be."""
         return self._pending > self._high_water and not self._closed
