@@ -11,7 +11,6 @@ from __future__ import annotations
 import inspect
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from functools import partial
 from typing import Any, TypeAlias, TypeGuard
 
 import msgspec
@@ -131,7 +130,8 @@ class Handlers:
             if is_async(handler):
                 answer = await handler(question)
             else:
-                answer = await to_thread.run_sync(partial(handler, question), abandon_on_cancel=True)
+                # Packed, since trio refuses a bare coroutine from a thread.
+                (answer,) = await to_thread.run_sync(lambda: (handler(question),), abandon_on_cancel=True)
                 if inspect.isawaitable(answer):
                     answer = await answer
         return _legal(answer, schema)

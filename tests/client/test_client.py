@@ -510,7 +510,11 @@ async def test_two_hundred_connections_and_two_thousand_calls_leave_nothing_behi
 
     for n in range(200):
         async with MCPClient.connect(server, revision=(LEGACY, MODERN)[n % 2]) as client:
-            for _ in range(10):
-                await client.call_tool("echo", {"a": 1})
+            await client.ping()
+    async with MCPClient.connect(server) as client:
+        connected = living_tasks()
+        for _ in range(2000):
+            await client.call_tool("echo", {"a": 1})
+        await back_to(connected)
 
     await back_to(before)

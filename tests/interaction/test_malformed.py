@@ -26,7 +26,7 @@ def target(transport: str) -> MCPServer | StdioServer:
 LINES: list[tuple[bytes, int, Any]] = [
     (b"not json", -32700, None),
     (b"{", -32700, None),
-    (b'{"jsonrpc":"2.0","id":1,"method":"ping"', -32700, None),
+    (b'{"jsonrpc":"2.0","id":1,"method":"ping"', -32700, 1),
     (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":NaN}}', -32700, 1),
     (b'{"jsonrpc":"2.0","id":1,"method":"\xff"}', -32700, 1),
     (b"[" * 100_000, -32700, None),

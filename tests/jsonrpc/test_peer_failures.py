@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 
 from dedalus_mcp.errors import ErrorData, McpError
 from dedalus_mcp.jsonrpc.inbound import Inbound
-from tests.jsonrpc.wire import Answers, call, conversing, failure, remains, success
+from tests.jsonrpc.wire import Answers, call, conversing, failure, feed, remains, success
 
 INTERNAL = failure(1, -32603, "Internal error")
 
@@ -145,6 +146,22 @@ async def test_handler_whose_task_is_cancelled_is_answered(caplog: pytest.LogCap
 
     assert await reply_of(Answers(fail=fail)) == INTERNAL
     del caplog
+
+
+def test_call_whose_task_is_cancelled_before_its_first_step_is_answered() -> None:
+    """On asyncio, where that can happen: and its coroutine is closed, without a warning."""
+
+    async def main() -> None:
+        async with conversing() as (conversation, wire):
+            before = asyncio.all_tasks()
+            feed(conversation.peer, b'{"jsonrpc":"2.0","id":1,"method":"echo"}')
+            for task in asyncio.all_tasks() - before:
+                task.cancel()
+            assert await wire.receive() == INTERNAL
+            assert remains(conversation.peer) == 0
+
+    asyncio.run(main())
+    gc.collect()
 
 
 async def test_handler_that_ends_itself_is_answered() -> None:

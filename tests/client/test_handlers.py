@@ -1,0 +1,154 @@
+"""`Handlers`: what a client does for its servers, by handlers of every legal shape."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+from msgspec import UNSET, Raw
+
+from dedalus_mcp import Form, MCPClient, McpError, MCPServer, tool
+from dedalus_mcp.client.delivery import Deliveries
+from dedalus_mcp.client.handlers import Handlers
+from dedalus_mcp.errors import ErrorData
+from dedalus_mcp.jsonrpc.messages import Notice
+from dedalus_mcp.types import ElicitRequestParams, ElicitResult, TextContent
+
+if TYPE_CHECKING:
+    from decimal import Decimal as OnlyForCheckers
+
+SCHEMA = {"type": "object", "properties": {"n": {"type": "integer", "default": 7}}}
+server = MCPServer("asking")
+
+
+@tool
+async def ask() -> str:
+    answer = await server.request_elicitation(ElicitRequestParams(message="n?", requestedSchema=SCHEMA))
+    return f"{answer.action} {answer.content}"
+
+
+@tool
+async def ask_code() -> int:
+    try:
+        await server.request_elicitation(ElicitRequestParams(message="n?", requestedSchema=SCHEMA))
+    except McpError as error:
+        return error.code
+    return 0
+
+
+server.collect(ask, ask_code)
+
+
+async def answered(handler: Any, name: str = "ask") -> str:
+    with anyio.fail_after(5):
+        async with MCPClient.connect(server, elicitation=handler, revision="2025-11-25") as client:
+            (block,) = (await client.call_tool(name)).content
+    assert isinstance(block, TextContent)
+    return block.text
+
+
+def with_extra(extra: int, form: Form) -> ElicitResult:
+    return form.accept(n=extra)
+
+
+async def by_keyword(form: Form, *, extra: int) -> ElicitResult:
+    return form.accept(n=extra)
+
+
+def checked(form: Form) -> OnlyForCheckers:
+    return form.accept(n=1)  # type: ignore[return-value]
+
+
+def returns_awaitable(params: ElicitRequestParams) -> Awaitable[Mapping[str, Any]]:
+    async def later() -> Mapping[str, Any]:
+        return {"n": 4}
+
+    return later()
+
+
+@pytest.mark.parametrize(
+    ("handler", "found"),
+    [
+        (partial(with_extra, 2), 2),
+        (partial(by_keyword, extra=3), 3),
+        (checked, 1),
+        (returns_awaitable, 4),
+        (lambda params: {"n": 5}, 5),
+        (lambda params: MappingProxyType({"n": 6}), 6),
+        (lambda params: {}, 7),
+        (lambda *params: {"n": 8}, 8),
+    ],
+    ids=["partial", "partial-async", "unresolvable-return", "awaitable", "lambda", "mapping", "default", "star"],
+)
+async def test_every_callable_answers(handler: Any, found: int) -> None:
+    """ELIC-15, ELIC-18: defaults are filled in."""
+    assert await answered(handler) == f"accept {{'n': {found}}}"
+
+
+@pytest.mark.parametrize("action", ["decline", "cancel"])
+async def test_content_goes_with_an_acceptance_alone(action: Any) -> None:
+    """ELIC-16."""
+    assert await answered(lambda params: ElicitResult(action=action, content={"n": 1})) == f"{action} None"
+
+
+@pytest.mark.parametrize(
+    ("returned", "code"),
+    [
+        (ErrorData(-32042, "mine"), -32042),
+        (None, -32603),
+        ("yes", -32603),
+        ({"n": "seven"}, -32602),
+        (ElicitResult(action="accept", content={"n": 1.5}), -32602),
+    ],
+    ids=repr,
+)
+async def test_what_is_no_legal_answer_becomes_an_error(
+    returned: Any, code: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.CRITICAL)
+    assert await answered(lambda params: returned, "ask_code") == str(code)
+
+
+async def test_a_handlers_own_error_tells_the_server_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    def fail(params: ElicitRequestParams) -> dict[str, Any]:
+        raise KeyError("secret")
+
+    assert await answered(fail, "ask_code") == "-32603"
+    assert "secret" in caplog.text
+
+
+def test_a_client_declares_what_it_has_handlers_for() -> None:
+    """ELIC-01, ELIC-02."""
+
+    def declared(**handlers: Any) -> Any:
+        return Handlers(Deliveries(), **handlers).capabilities.elicitation
+
+    handler: Callable[[Any], Any] = dict
+    assert declared() is None
+    assert declared(logging=handler) is None
+    both = declared(elicitation=handler, elicitation_url=handler)
+    assert both.form is not None
+    assert both.url is not None
+    assert declared(elicitation=handler).url is None
+    assert declared(elicitation_url=handler).form is None
+
+
+async def test_bad_and_unknown_notices_are_dropped(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, "dedalus_mcp")
+    heard: list[Any] = []
+    handlers = Handlers(Deliveries(), logging=heard.append)
+
+    handlers.hear(Notice("notifications/message", Raw(b'{"level":"loud","data":1}')))
+    handlers.hear(Notice("notifications/message", UNSET))
+    handlers.hear(Notice("notifications/whatever", UNSET))
+    Handlers(Deliveries()).hear(Notice("notifications/message", Raw(b'{"level":"info","data":1}')))
+    handlers.hear(Notice("notifications/message", Raw(b'{"level":"info","data":1}')))
+    await anyio.wait_all_tasks_blocked()
+
+    assert [message.data for message in heard] == [1]
+    assert caplog.text.count("dropped a bad notifications/message") == 2
