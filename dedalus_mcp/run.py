@@ -25,7 +25,7 @@ from dedalus_mcp.jsonrpc.tasks import Tasks
 from dedalus_mcp.server.server import MCPServer
 from dedalus_mcp.transport import Channel, Duplex, Oversized, Receiver, Target
 
-__all__ = ("InMemory", "open_target", "run", "serve", "serve_duplex")
+__all__ = ("Hosted", "InMemory", "asgi_app", "open_target", "run", "serve", "serve_duplex")
 
 logger = logging.getLogger("dedalus_mcp")
 

@@ -25,7 +25,7 @@ from dedalus_mcp.jsonrpc.messages import Call, Failure, Malformed, Notice, Reque
 from dedalus_mcp.jsonrpc.waiter import Progress, Waiter
 from dedalus_mcp.transport import Channel
 
-__all__ = ("CANCELLED", "PROGRESS", "Cancelled", "OurCalls")
+__all__ = ("CANCELLED", "PROGRESS", "Cancelled", "OurCalls", "raw_params")
 
 logger = logging.getLogger("dedalus_mcp")
 
