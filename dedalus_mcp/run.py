@@ -13,17 +13,19 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import Any, TypeGuard, cast
 
 import anyio
 from anyio.abc import TaskStatus
 
 from dedalus_mcp.jsonrpc.duplex import Conversation
+from dedalus_mcp.jsonrpc.peer import Peer
 from dedalus_mcp.jsonrpc.tasks import Tasks
 from dedalus_mcp.server.server import MCPServer
-from dedalus_mcp.transport import Duplex, Oversized, Target
+from dedalus_mcp.transport import Channel, Duplex, Oversized, Receiver, Target
 
-__all__ = ("InMemory", "open_target", "run", "serve", "serve_duplex")
+__all__ = ("Hosted", "InMemory", "asgi_app", "open_target", "run", "serve", "serve_duplex")
 
 logger = logging.getLogger("dedalus_mcp")
 
@@ -67,6 +69,46 @@ async def serve_duplex(server: MCPServer, duplex: Duplex) -> None:
     finally:
         with anyio.CancelScope(shield=True):
             await duplex.aclose()
+
+
+class Hosted:
+    """A server as an `Application` for hosts of exchanges.
+
+    Args:
+        server: The server.
+    """
+
+    def __init__(self, server: MCPServer) -> None:
+        self._server = server
+
+    def converse(self, channel: Channel) -> Receiver:
+        """Begin a conversation."""
+        return _HostedConversation(self._server, channel)
+
+    def running(self) -> AbstractAsyncContextManager[Any]:
+        """Hold the server's lifespan open."""
+        return self._server.running()
+
+
+class _HostedConversation:
+    def __init__(self, server: MCPServer, channel: Channel) -> None:
+        self._answering = server.answering()
+        self._peer = Peer(self._answering, channel, answers_malformed=True, limits=server.config.limits)
+        self._answering.peer = self._peer
+        self.take = self._peer.take
+        self.close = self._peer.close
+        self.idle = self._peer.idle
+
+    @property
+    def revision(self) -> str | None:
+        return self._answering.revision
+
+
+def asgi_app(server: MCPServer, **settings: Any) -> Any:
+    """Make the ASGI application of a server: see `MCPServer.asgi_app`."""
+    from dedalus_mcp_transports.http_server import HttpApp, HttpSettings  # noqa: PLC0415 - loaded where it is used
+
+    return HttpApp(Hosted(server), HttpSettings(**settings))
 
 
 def _conversation(server: MCPServer, duplex: Duplex) -> Conversation:

@@ -10,16 +10,32 @@ Errors are anyio's: `EndOfStream` (they ended cleanly), `BrokenResourceError` (t
 world broke it), `ClosedResourceError` (we closed it).  Their text reaches the people whose
 calls fail by it, so put in what explains the end: an exit code, the last lines of stderr.
 
-Layer: L2; imports nothing of this package.
+An *exchange* host (streamable HTTP) feeds one inbound frame at a time to a conversation, with a
+channel for what it causes.
+
+Layer: L2; imports `codec` for its types only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-__all__ = ("Channel", "Duplex", "Oversized", "Target")
+if TYPE_CHECKING:
+    from dedalus_mcp.jsonrpc.codec import Decoded
+
+__all__ = (
+    "Application",
+    "Carrier",
+    "Channel",
+    "Duplex",
+    "Oversized",
+    "Receiver",
+    "Reply",
+    "Target",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,25 +99,123 @@ class Target(Protocol):
         ...
 
 
+class Carrier(Protocol):
+    """The HTTP request that carried a message."""
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """Its headers, by lower-case name."""
+        ...
+
+    @property
+    def session_id(self) -> str | None:
+        """The legacy session that it belongs to; None without one."""
+        ...
+
+    @property
+    def principal(self) -> str | None:
+        """Who sent it, as far as that was proved; None for anybody."""
+        ...
+
+
+class Reply(NamedTuple):
+    """The reply to one call, or to one batch of them.
+
+    Attributes:
+        frame: Its bytes.
+        code: The code of its error; None for a result, or a batch.
+    """
+
+    frame: bytes
+    code: int | None
+
+
 class Channel(Protocol):
     """Where the messages that belong to one inbound call go out.
 
-    `send` never blocks.  A task that produces messages first awaits `ready()` when `full`,
-    so a peer that does not read slows down its own calls and nothing else.
+    Nothing that queues a message ever blocks.  A task that produces messages first awaits
+    `ready()` when `full`, so a peer that does not read slows down its own calls and nothing
+    else; and awaits `flush()` afterwards when something is `unsent`, where no loop of the
+    channel's own sends it.
     """
+
+    @property
+    def carrier(self) -> Carrier | None:
+        """The request that came in for what goes out here; None where there is none, as on stdio."""
+        ...
+
+    @property
+    def takes_calls(self) -> bool:
+        """Whether calls to the other side can go out here, and be answered."""
+        ...
 
     @property
     def full(self) -> bool:
         """Whether more is waiting to go out than should be."""
         ...
 
+    @property
+    def unsent(self) -> bool:
+        """Whether what was queued waits for `flush`."""
+        ...
+
     def send(self, frame: bytes) -> None:
-        """Queue one frame.  After the connection has ended, it is dropped.
+        """Queue one call or notice.  After the connection has ended, it is dropped.
 
         The bytes are sent in the order of the calls.
         """
         ...
 
+    def reply(self, reply: Reply) -> None:
+        """Queue the reply of the call that the channel belongs to; nothing of that call follows it."""
+        ...
+
     async def ready(self) -> None:
         """Return when the channel is not `full` any more, or has ended."""
+        ...
+
+    async def flush(self) -> None:
+        """Send what is queued.  Never raises: a connection that has ended takes nothing."""
+        ...
+
+
+class Receiver(Protocol):
+    """One conversation of an application, for a host that carries it in exchanges."""
+
+    @property
+    def revision(self) -> str | None:
+        """The legacy revision that its handshake agreed on; None before, and without one."""
+        ...
+
+    def take(self, message: Decoded, channel: Channel) -> None:
+        """Take one decoded frame.  Never raises, never waits.
+
+        Args:
+            message: What `codec.decode` made of it.
+            channel: Where everything goes that it causes.
+        """
+        ...
+
+    def close(self, reason: str) -> None:
+        """End it: open calls fail, handlers are cancelled.  Idempotent."""
+        ...
+
+    async def idle(self) -> None:
+        """Return when no handler runs."""
+        ...
+
+
+class Application(Protocol):
+    """What a host of exchanges serves."""
+
+    def converse(self, channel: Channel) -> Receiver:
+        """Begin a conversation: one for a legacy session, one for each request of 2026-07-28.
+
+        Args:
+            channel: Where calls and notices go that belong to no message of the client.
+        """
+        ...
+
+    def running(self) -> AbstractAsyncContextManager[Any]:
+        """Hold what the application has set up; entered before the first conversation."""
         ...

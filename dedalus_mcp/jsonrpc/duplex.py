@@ -14,7 +14,8 @@ import logging
 import anyio
 
 from dedalus_mcp.jsonrpc.outbox import Outbox
-from dedalus_mcp.jsonrpc.peer import Handler, Limits, Peer
+from dedalus_mcp.jsonrpc.peer import Limits, Peer
+from dedalus_mcp.jsonrpc.theirs import Handler
 from dedalus_mcp.transport import Duplex
 
 __all__ = ("Conversation",)

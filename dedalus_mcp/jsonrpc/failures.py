@@ -4,7 +4,7 @@
     a group of one McpError             the same: tasks wrap what they raise
     anything else                       -32603 "Internal error", and the log has the rest
 
-Layer: L1; imports `errors`, `messages` and `codec` only.
+Layer: L2; imports `errors`, `messages`, `codec` and `transport` only.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ import msgspec
 from dedalus_mcp.errors import INTERNAL_ERROR, ErrorData, LocalProtocolError, McpError
 from dedalus_mcp.jsonrpc.codec import encode
 from dedalus_mcp.jsonrpc.messages import Failure, RequestId
+from dedalus_mcp.transport import Reply
 
-__all__ = ("INTERNAL", "encode_failure", "only_mcp_error")
+__all__ = ("INTERNAL", "failure", "only_mcp_error")
 
 logger = logging.getLogger("dedalus_mcp")
 
@@ -33,13 +34,13 @@ def only_mcp_error(error: BaseException, *cancelled: type[BaseException]) -> Mcp
     return leaves[0] if len(leaves) == 1 and isinstance(leaves[0], McpError) else None
 
 
-def encode_failure(id: RequestId, error: ErrorData) -> bytes:
+def failure(id: RequestId, error: ErrorData) -> Reply:
     """Write an error reply; what is not JSON in it is left out: its data, or else all of it."""
     try:
-        return encode(Failure(id, error))
+        return Reply(encode(Failure(id, error)), error.code)
     except LocalProtocolError:
         logger.exception("the error that answers call %.80r is not JSON", id)
-    return encode_failure(id, msgspec.structs.replace(error, data=None) if error.data is not None else INTERNAL)
+    return failure(id, msgspec.structs.replace(error, data=None) if error.data is not None else INTERNAL)
 
 
 def _leaves(error: BaseException) -> Iterator[BaseException]:

@@ -11,7 +11,7 @@ import anyio
 
 from dedalus_mcp.jsonrpc.codec import encode_batch
 from dedalus_mcp.jsonrpc.messages import RequestId
-from dedalus_mcp.transport import Channel
+from dedalus_mcp.transport import Channel, Reply
 
 __all__ = ("BatchReply", "Inbound")
 
@@ -48,12 +48,12 @@ class Inbound:
             self.cancelled = reason
             self.scope.cancel()
 
-    def reply(self, frame: bytes | None) -> None:
+    def reply(self, reply: Reply | None) -> None:
         """Send the reply, or None for a call that gets none."""
         if self.batch is not None:
-            self.batch.add(frame)
-        elif frame is not None:
-            self.channel.send(frame)
+            self.batch.add(None if reply is None else reply.frame)
+        elif reply is not None:
+            self.channel.reply(reply)
 
 
 class BatchReply:
@@ -75,4 +75,4 @@ class BatchReply:
         if frame is not None:
             self._frames.append(frame)
         if self._due == 0 and self._frames:
-            self._channel.send(encode_batch(self._frames))
+            self._channel.reply(Reply(encode_batch(self._frames), None))

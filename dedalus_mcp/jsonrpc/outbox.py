@@ -14,6 +14,8 @@ from collections.abc import Callable
 
 import anyio
 
+from dedalus_mcp.transport import Reply
+
 __all__ = ("Outbox",)
 
 # One large pipe buffer: beyond it, the other side is not keeping up.
@@ -45,6 +47,16 @@ class Outbox:
         self._drained: anyio.Event | None = None  # somebody waits for room
 
     @property
+    def carrier(self) -> None:
+        """None: no request carries the messages of a duplex."""
+        return None
+
+    @property
+    def takes_calls(self) -> bool:
+        """Always: a duplex goes both ways."""
+        return True
+
+    @property
     def full(self) -> bool:
         """Whether more is waiting to go out than should be."""
         return self._pending > self._high_water and not self._closed
@@ -61,6 +73,18 @@ class Outbox:
         if self._pending > self._max_pending:
             self.close()
             self._overflowed()
+
+    def reply(self, reply: Reply) -> None:
+        """Queue the reply of a call; dropped after `close`."""
+        self.send(reply.frame)
+
+    @property
+    def unsent(self) -> bool:
+        """Never: the write loop sends."""
+        return False
+
+    async def flush(self) -> None:
+        """Do nothing: see `unsent`."""
 
     async def ready(self) -> None:
         """Return when the outbox is not `full` any more."""

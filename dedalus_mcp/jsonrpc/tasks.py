@@ -6,7 +6,7 @@ anyio's task groups would need an owner task for every conversation, and cost tw
 
 Nothing may leave such a task but cancellation: on trio it would end the program.
 
-Layer: L3.
+Layer: L3; transports use it too.
 """
 
 from __future__ import annotations

@@ -88,6 +88,8 @@ class Waiter:
     async def _send_and_wait(self, frame: bytes, channel: Channel) -> None:
         self.sent = True
         channel.send(frame)
+        if channel.unsent:
+            await channel.flush()
         await self._event.wait()
 
     def result(self) -> Raw:

@@ -50,6 +50,11 @@ class Answering:
         self._server = server
         self._session = ServerSession()
 
+    @property
+    def revision(self) -> str | None:
+        """The legacy revision that was agreed on; None before, and without a session."""
+        return None if self._session.agreed is None else self._session.agreed.revision
+
     def answer(self, call: Inbound) -> Any:
         """Answer one call: what runs no user code at once, the rest in a coroutine.
 

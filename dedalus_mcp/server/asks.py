@@ -96,6 +96,8 @@ def _check_capability(context: Context, params: ElicitRequestParams | ElicitRequ
 
 
 async def _ask(context: Context, params: Any, timeout: float | None) -> Any:
+    if not context.call.channel.takes_calls:
+        raise AskFailed(METHOD_NOT_FOUND, "The client cannot be asked here: this server answers in single JSON replies")
     try:
         return await context.peer.call(
             ELICITATION_CREATE.name,

@@ -94,7 +94,14 @@ class Context:
     @property
     def session_id(self) -> str | None:
         """The id of the HTTP session; None where there is none, as on stdio."""
-        return None
+        carrier = self._call.channel.carrier
+        return None if carrier is None else carrier.session_id
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """The headers of the HTTP request that carried this call, by lower-case name; empty elsewhere."""
+        carrier = self._call.channel.carrier
+        return {} if carrier is None else carrier.headers
 
     @property
     def revision(self) -> str:
@@ -226,3 +233,5 @@ class Context:
             if self._call.finished or self._call.cancelled is not None:  # meanwhile
                 return
         self._peer.notify(method, shape(params, self._terms.revision), channel=channel)
+        if channel.unsent:
+            await channel.flush()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dedalus_mcp.errors import INTERNAL_ERROR, ErrorData, McpError, NoActiveCall
 from dedalus_mcp.jsonrpc.codec import decode
-from dedalus_mcp.jsonrpc.failures import INTERNAL, encode_failure, only_mcp_error
+from dedalus_mcp.jsonrpc.failures import INTERNAL, failure, only_mcp_error
 from dedalus_mcp.jsonrpc.messages import Failure
 
 MINE = McpError(-1, "mine")
@@ -97,6 +97,6 @@ def test_verdict_depends_on_the_leaves_alone(tree: object) -> None:
     ids=["json", "data is not", "message is not", "message is not and no data"],
 )
 def test_what_is_no_json_in_an_error_is_left_out(error: ErrorData, written: tuple[int, str, Any]) -> None:
-    reply = decode(encode_failure("r-9", error))
+    reply = decode(failure("r-9", error).frame)
 
     assert reply == Failure("r-9", ErrorData(*written))

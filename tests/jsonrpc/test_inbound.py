@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dedalus_mcp.jsonrpc.inbound import BatchReply, Inbound
+from dedalus_mcp.transport import Reply
 
 
 class Sent:
@@ -18,7 +19,25 @@ class Sent:
     def send(self, frame: bytes) -> None:
         self.frames.append(frame)
 
+    @property
+    def carrier(self) -> None:
+        return None
+
+    @property
+    def takes_calls(self) -> bool:
+        return True
+
+    @property
+    def unsent(self) -> bool:
+        return False
+
+    def reply(self, reply: Reply) -> None:
+        self.send(reply.frame)
+
     async def ready(self) -> None:
+        return
+
+    async def flush(self) -> None:
         return
 
 
@@ -38,7 +57,7 @@ async def test_reply_goes_out_on_the_channel_of_the_call() -> None:
     call = Inbound(1, "m", b"", channel, None)
 
     call.reply(None)
-    call.reply(b"1")
+    call.reply(Reply(b"1", None))
 
     assert channel.frames == [b"1"]
 
@@ -48,7 +67,7 @@ async def test_reply_to_a_call_of_a_batch_goes_into_its_array() -> None:
     channel = Sent()
     batch = BatchReply(channel, 3)
 
-    Inbound(1, "m", b"", channel, batch).reply(b"1")
+    Inbound(1, "m", b"", channel, batch).reply(Reply(b"1", None))
     Inbound(2, "m", b"", channel, batch).reply(None)
     assert channel.frames == []
     batch.add(b"3")

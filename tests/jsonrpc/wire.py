@@ -153,8 +153,8 @@ def remains(peer: Peer) -> int:
         peer._exchange.busy
         + len(peer._exchange._running)
         + len(peer._exchange.waiters)
-        + len(peer._tokens)
-        + len(peer._tasks)
+        + len(peer._ours._tokens)
+        + len(peer._theirs._tasks)
     )
 
 

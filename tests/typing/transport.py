@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import assert_type
 
-from dedalus_mcp.transport import Channel, Duplex, Oversized, Target
+from dedalus_mcp.transport import Channel, Duplex, Oversized, Reply, Target
 
 
 class Pipe:
@@ -29,9 +29,17 @@ class Place:
 class Writer:
     full = False
 
+    unsent = False
+    takes_calls = True
+    carrier = None
+
     def send(self, frame: bytes) -> None: ...
 
+    def reply(self, reply: Reply) -> None: ...
+
     async def ready(self) -> None: ...
+
+    async def flush(self) -> None: ...
 
 
 class TextPipe(Pipe):

@@ -1,0 +1,179 @@
+"""Their calls: accepted, answered, cancelled.
+
+    begin() ──▶ the handler's result at once   ──▶ channel.reply
+            ──▶ the handler's coroutine, in a task of its own ──▶ channel.reply
+                  └── cancel() ──▶ no reply
+
+Every call that is wanted gets exactly one reply, whatever its handler does.
+
+Layer: L3.
+"""
+
+from __future__ import annotations
+
+import logging
+from types import CoroutineType
+from typing import Any, Protocol, TypeGuard
+
+import anyio
+import msgspec
+from msgspec import Raw
+
+from dedalus_mcp.errors import ConnectionLost, LocalProtocolError, McpError
+from dedalus_mcp.jsonrpc.codec import encode
+from dedalus_mcp.jsonrpc.exchange import Exchange
+from dedalus_mcp.jsonrpc.failures import INTERNAL, failure, only_mcp_error
+from dedalus_mcp.jsonrpc.inbound import Inbound
+from dedalus_mcp.jsonrpc.messages import Notice, Success
+from dedalus_mcp.jsonrpc.ours import CANCELLED, Cancelled
+from dedalus_mcp.jsonrpc.tasks import Tasks, is_foreign
+from dedalus_mcp.jsonrpc.waiter import Waiter
+from dedalus_mcp.transport import Reply
+
+__all__ = ("Handler", "TheirCalls")
+
+logger = logging.getLogger("dedalus_mcp")
+
+_decode_cancelled = msgspec.json.Decoder(Cancelled).decode
+
+
+class Handler(Protocol):
+    """What a peer answers with."""
+
+    def answer(self, call: Inbound) -> Any:
+        """Return the result, any value that encodes to a JSON object; or a coroutine that does.
+
+        Called in the read loop, in the order of the calls: what must happen in that order, and
+        what is quick, happens here.  User code runs in the coroutine, in a task of its own.
+
+        Raises:
+            McpError: The error to reply with.  Anything else becomes -32603 "Internal error".
+        """
+        ...
+
+    def hear(self, notice: Notice) -> None:
+        """Take a notice.  Called in the read loop: it must not block, and runs no user code."""
+        ...
+
+
+class TheirCalls:
+    """The calls of the other side that run here.
+
+    Args:
+        exchange: Keeps their ids.
+        handler: Answers them.
+    """
+
+    def __init__(self, exchange: Exchange[Waiter, Inbound], handler: Handler) -> None:
+        self._exchange = exchange
+        self._handler = handler
+        self._tasks = Tasks()
+
+    def begin(self, call: Inbound) -> None:
+        """Begin to answer a call; what needs no task is answered at once."""
+        try:
+            self._exchange.accept(call.id, call)
+        except McpError as refused:
+            call.reply(failure(call.id, refused.error))
+            return
+        except ConnectionLost:
+            call.reply(None)
+            return
+        try:
+            answer = self._handler.answer(call)
+        except Exception as error:  # noqa: BLE001 - the boundary: it becomes the reply, and one log entry
+            self._answered(call, self._failed(call, error))
+            return
+        if _is_coroutine(answer):
+            self._tasks.start(lambda: self._answer(call, answer), lambda: self._ended(call, answer))
+        else:
+            self._answered(call, self._succeeded(call, answer))
+
+    def cancel(self, params: Raw) -> None:
+        """Take the params of `notifications/cancelled`."""
+        try:
+            cancelled = _decode_cancelled(params)
+        except (msgspec.DecodeError, RecursionError) as error:
+            logger.debug("dropped a malformed %s: %s", CANCELLED, error)
+            return
+        call = self._exchange.cancel(cancelled.requestId)
+        if call is not None:
+            call.cancel(cancelled.reason or "cancelled by the peer")
+
+    async def idle(self) -> None:
+        """Return when no handler runs."""
+        await self._tasks.wait()
+
+    def _answered(self, call: Inbound, reply: Reply) -> None:
+        """Reply to a call that needed no task; one is only started where the channel is full."""
+        if call.channel.full:
+            self._tasks.start(lambda: self._reply_when_ready(call, reply), lambda: self._finish(call, None))
+        else:
+            self._finish(call, reply)
+
+    async def _reply_when_ready(self, call: Inbound, reply: Reply) -> None:
+        with call.scope:
+            await call.channel.ready()
+        self._finish(call, reply)
+
+    async def _answer(self, call: Inbound, answer: CoroutineType[Any, Any, Any]) -> None:
+        reply = None
+        try:
+            with call.scope:
+                reply = await self._run(call, answer)
+                call.finished = True
+                if call.channel.full:  # still in flight, or replies would pile up without bound
+                    await call.channel.ready()
+        except Exception:  # a scope can let out what was raised while it was cancelled
+            level = logging.ERROR if call.cancelled is None else logging.DEBUG
+            logger.log(level, "answering %.80r failed", call.method, exc_info=True)
+        self._finish(call, reply)
+        if call.channel.unsent:
+            await call.channel.flush()
+
+    async def _run(self, call: Inbound, answer: CoroutineType[Any, Any, Any]) -> Reply:
+        try:
+            return self._succeeded(call, await answer)
+        except (KeyboardInterrupt, GeneratorExit):
+            raise
+        except BaseException as error:
+            foreign = call.cancelled is None and is_foreign(error)
+            if isinstance(error, anyio.get_cancelled_exc_class()) and not foreign:
+                raise
+            return self._failed(call, error)
+
+    def _finish(self, call: Inbound, reply: Reply | None) -> None:
+        """Free the id and reply, unless nobody wants that.  Idempotent.
+
+        A call that is wanted always gets a reply, also when its task was ended by force.
+        """
+        call.finished = True
+        if not self._exchange.finish(call.id, call):  # before the reply is out: the peer may reuse the id at once
+            return
+        if call.cancelled is not None:
+            reply = None
+        elif reply is None:
+            reply = failure(call.id, INTERNAL)
+        call.reply(reply)
+
+    def _ended(self, call: Inbound, answer: CoroutineType[Any, Any, Any]) -> None:
+        self._finish(call, None)
+        answer.close()  # never begun, if the task was cancelled before its first step
+
+    def _succeeded(self, call: Inbound, result: Any) -> Reply:
+        try:
+            return Reply(encode(Success(call.id, result)), None)
+        except LocalProtocolError as error:
+            return self._failed(call, error)
+
+    def _failed(self, call: Inbound, error: BaseException) -> Reply:
+        mcp_error = only_mcp_error(error, anyio.get_cancelled_exc_class())
+        if mcp_error is not None:
+            return failure(call.id, mcp_error.error)
+        if call.cancelled is None:
+            logger.error("answering %.80r failed", call.method, exc_info=error)
+        return failure(call.id, INTERNAL)
+
+
+def _is_coroutine(answer: Any) -> TypeGuard[CoroutineType[Any, Any, Any]]:
+    return type(answer) is CoroutineType

@@ -1,0 +1,217 @@
+"""Where the messages of one POST go out: one JSON reply, or an event stream.
+
+    reply only                          ──flush()──▶ application/json
+    a notice or a call of ours comes first ──flush()──▶ text/event-stream, then events, then the reply
+
+The choice is made as late as it can be.  Whoever queued something flushes it: there is no task
+and no queue between a handler and the connection, so a reader that stalls holds up its own call
+alone.
+
+Layer: L5.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from enum import Enum
+from typing import Any
+
+import anyio
+
+from dedalus_mcp.transport import Reply
+from dedalus_mcp_transports import sse
+from dedalus_mcp_transports.event_log import EventLog, LoggedEvent
+from dedalus_mcp_transports.http_request import JSON, HttpRequest, Send, respond
+
+__all__ = ("Form", "PostChannel", "StreamLog", "start_stream")
+
+logger = logging.getLogger("dedalus_mcp")
+
+STREAM_HEADERS = (
+    (b"content-type", b"text/event-stream"),
+    (b"cache-control", b"no-cache, no-transform"),
+    (b"x-accel-buffering", b"no"),  # HTTP-23
+)
+
+
+class Form(Enum):
+    """What a POST may be answered with."""
+
+    LATE = "JSON if the reply is all there is, else a stream"
+    JSON = "JSON, whatever is lost by that"
+    STREAM = "a stream, always"
+
+
+class StreamLog:
+    """The events of one stream, kept so that it can be resumed.
+
+    Args:
+        log: The session's log.
+        stream: The stream's name in it.
+        primed: Whether the reader knows priming events (2025-11-25).
+        retry: How long it should wait before it resumes, in milliseconds; None to say nothing.
+    """
+
+    def __init__(self, log: EventLog, stream: str, *, primed: bool, retry: int | None) -> None:
+        self.stream = stream
+        self._log = log
+        self._primed = primed
+        self._retry = retry
+        self._begun = False
+
+    def begin(self) -> bytes:
+        """Return what the stream begins with, the first time: maybe nothing."""
+        begun, self._begun = self._begun, True
+        if begun or not self._primed:
+            return b""
+        return sse.priming(self._log.append(self.stream, b""), retry=self._retry)
+
+    def event(self, frame: bytes) -> bytes:
+        """Keep an event and return it as written, after what the stream begins with."""
+        return self.begin() + sse.event(frame, id=self._log.append(self.stream, frame))
+
+
+class PostChannel:
+    """The response to one POST; a `Channel`.
+
+    Args:
+        request: The request.
+        send: ASGI's way out.
+        form: What it may be answered with.
+        status_of: The HTTP status of a JSON reply, by the code of its error.
+        log: Where events are kept; None for a stream that cannot be resumed.
+
+    Attributes:
+        carrier: The request.
+        headers: More headers for the response, until it begins.
+        answered: The reply; None as long as there is none.
+        over: Whether the response is complete, or nobody reads it.
+    """
+
+    def __init__(
+        self,
+        request: HttpRequest,
+        send: Send,
+        form: Form,
+        *,
+        status_of: Callable[[int], int],
+        log: StreamLog | None = None,
+    ) -> None:
+        self.carrier = request
+        self.headers: list[tuple[bytes, bytes]] = []
+        self.answered: Reply | None = None
+        self.over = False
+        self.finishing = False
+        self._send = send
+        self._form = form
+        self._status_of = status_of
+        self._log = log
+        self._events: list[bytes] = []  # written, not sent
+        self._streaming = False
+        self._lock = anyio.Lock(fast_acquire=True)
+
+    @property
+    def takes_calls(self) -> bool:
+        """Whether calls to the client can go out here."""
+        return self._form is not Form.JSON
+
+    @property
+    def full(self) -> bool:
+        """Never: whoever queues flushes, and waits there."""
+        return False
+
+    @property
+    def unsent(self) -> bool:
+        """Whether something waits for `flush`."""
+        return not self.over and (bool(self._events) or self.answered is not None)
+
+    @property
+    def streaming(self) -> bool:
+        """Whether the response is a stream that has begun."""
+        return self._streaming
+
+    def send(self, frame: bytes) -> None:
+        """Queue a call or a notice."""
+        if self._form is Form.JSON:
+            logger.debug("dropped a message: this server answers in single JSON replies")
+        elif self._log is not None:
+            self._events.append(self._log.event(frame))
+        elif not self.over:
+            self._events.append(sse.event(frame))
+
+    def reply(self, reply: Reply) -> None:
+        """Queue the reply."""
+        self.answered = reply
+        if self._log is not None and (self._streaming or self._events or self._form is Form.STREAM):
+            self._events.append(self._log.event(reply.frame))
+
+    async def ready(self) -> None:
+        """Return at once: see `full`."""
+
+    async def flush(self) -> None:
+        """Send what is queued."""
+        async with self._lock:
+            if self.unsent:
+                try:
+                    await self._flush()
+                except (OSError, RuntimeError):  # what servers raise when the connection is closed
+                    self.leave()
+
+    async def beat(self) -> None:
+        """Send a comment, so that nobody between takes a silent stream for a dead one."""
+        if self._form is Form.JSON or self._lock.locked() or self.over:
+            return
+        async with self._lock:
+            if not self.over and self.answered is None:
+                try:
+                    await self._write(sse.comment(), more=True)
+                except (OSError, RuntimeError):
+                    self.leave()
+
+    def leave(self) -> None:
+        """Nobody reads here any more; what is logged can still be resumed."""
+        self.over = True
+        self._events.clear()
+
+    async def resume(self, send: Send, missed: list[LoggedEvent]) -> None:
+        """Go on at another connection: what was missed, then what comes."""
+        async with self._lock:
+            self.leave()
+            self._send = send
+            self._streaming = False
+            self.over = False
+            self._events = [sse.event(each.data, id=each.id) for each in missed]
+            try:
+                await self._write(b"".join(self._events), more=self.answered is None)
+            except (OSError, RuntimeError):
+                self.leave()
+            self._events = []
+            self.over = self.over or self.answered is not None
+
+    async def _flush(self) -> None:
+        if self.answered is not None:
+            self.finishing = True  # before the last send: what the connection says from now on is no news
+        if self.answered is not None and not (self._streaming or self._events or self._form is Form.STREAM):
+            self.over = True
+            status = 200 if self.answered.code is None else self._status_of(self.answered.code)
+            await respond(self._send, status, self.answered.frame, JSON, *self.headers)
+            return
+        if self.answered is not None and self._log is None:
+            self._events.append(sse.event(self.answered.frame))
+        chunk, self._events = b"".join(self._events), []
+        self.over = self.answered is not None
+        await self._write(chunk, more=self.answered is None)
+
+    async def _write(self, chunk: bytes, *, more: bool) -> None:
+        if not self._streaming:
+            self._streaming = True
+            await start_stream(self._send, self.headers)
+            if self._log is not None:
+                chunk = self._log.begin() + chunk
+        await self._send({"type": "http.response.body", "body": chunk, "more_body": more})
+
+
+async def start_stream(send: Send, headers: Any = ()) -> None:
+    """Begin an event stream."""
+    await send({"type": "http.response.start", "status": 200, "headers": [*STREAM_HEADERS, *headers]})

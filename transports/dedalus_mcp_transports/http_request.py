@@ -1,0 +1,95 @@
+"""One HTTP request, as ASGI hands it over: its headers, its body within bounds, and short answers.
+
+Layer: L5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from functools import cached_property
+from typing import Any, TypeAlias
+
+from dedalus_mcp.jsonrpc.codec import encode
+from dedalus_mcp.jsonrpc.messages import Failure
+from dedalus_mcp_transports.http_headers import Headers
+
+__all__ = ("BodyTooLarge", "Disconnected", "HttpRequest", "Receive", "Scope", "Send", "respond", "respond_failure")
+
+Scope: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+JSON = (b"content-type", b"application/json")
+
+
+class BodyTooLarge(Exception):
+    """The body is longer than the limit."""
+
+
+class Disconnected(Exception):
+    """The client went away before its request was there."""
+
+
+class HttpRequest:
+    """One request; a `Carrier`.
+
+    Attributes:
+        scope: ASGI's description of it.
+        fields: Its headers, for protocol checks.
+        session_id: The legacy session that it belongs to, once that is known.
+        principal: Who sent it, as far as that was proved.
+    """
+
+    def __init__(self, scope: Scope) -> None:
+        self.scope = scope
+        self.fields = Headers(scope["headers"])
+        self.session_id: str | None = None
+        self.principal: str | None = None
+
+    @cached_property
+    def headers(self) -> Mapping[str, str]:
+        """The headers by lower-case name, for handlers; the last of a name wins."""
+        return {name.decode("latin-1"): value.decode("latin-1") for name, value in self.scope["headers"]}
+
+    async def body(self, receive: Receive, limit: int) -> bytes:
+        """Read the whole body.
+
+        Raises:
+            BodyTooLarge: It is longer than `limit` bytes.
+            Disconnected: The client went away.
+        """
+        message = await receive()
+        body: bytes = message.get("body", b"")
+        if message["type"] == "http.request" and not message.get("more_body", False) and len(body) <= limit:
+            return body  # the usual case: it is all there
+        chunks = [body]
+        size = len(body)
+        while True:
+            if message["type"] == "http.disconnect":
+                raise Disconnected
+            if size > limit:
+                raise BodyTooLarge
+            if not message.get("more_body", False):
+                return b"".join(chunks)
+            message = await receive()
+            chunks.append(message.get("body", b""))
+            size += len(chunks[-1])
+
+
+async def respond(send: Send, status: int, body: bytes = b"", *headers: tuple[bytes, bytes]) -> None:
+    """Send a whole response; a client that is gone takes none."""
+    start = {
+        "type": "http.response.start",
+        "status": status,
+        "headers": [(b"content-length", b"%d" % len(body)), *headers],
+    }
+    try:
+        await send(start)
+        await send({"type": "http.response.body", "body": body})
+    except (OSError, RuntimeError):  # what servers raise when the connection is closed
+        return
+
+
+async def respond_failure(send: Send, status: int, failure: Failure, *headers: tuple[bytes, bytes]) -> None:
+    """Send an error object as a whole response."""
+    await respond(send, status, encode(failure), JSON, *headers)
