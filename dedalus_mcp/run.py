@@ -244,6 +244,11 @@ def open_target(target: Any) -> Target:
     """
     if isinstance(target, MCPServer):
         return InMemory(target)
+    if isinstance(target, str | os.PathLike):
+        raise TypeError(
+            f"cannot connect to {target!r:.200}: to start a server, pass StdioServer(command, args); "
+            "URLs come with the next release"
+        )
     if _is_target(target):
         return target
     if callable(getattr(target, "receive", None)) and callable(getattr(target, "send", None)):

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from functools import partial
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, get_args
 
 import msgspec
 from msgspec import Raw
@@ -38,7 +38,6 @@ from dedalus_mcp.types import (
     RequestParams,
     ServerCapabilities,
     SetLevelRequestParams,
-    TextContent,
     Tool,
 )
 from dedalus_mcp.types.method import Method
@@ -69,6 +68,9 @@ MAX_PAGES = 1000
 
 class _Default:
     """Stands for a timeout that was not given, since None means none."""
+
+    def __repr__(self) -> str:
+        return "<the client's own>"
 
 
 _DEFAULT = _Default()
@@ -129,8 +131,9 @@ class MCPClient:
                 `Form` if its parameter is annotated so, and returns an `ElicitResult`, or the
                 content of an accepted one.
             elicitation_url: Answers requests to send the user to a page (2025-11-25).
-            logging: Hears log messages.
-            revision: The one protocol revision to speak; None to find out the newest in common.
+            logging: Hears log messages, from level "info" on: see `set_logging_level`.
+            revision: The one protocol revision to speak; None to find out the newest in common,
+                on which the handlers given here can be used.
             client_info: Who you are.
             timeout: How long to wait for replies where a call does not say, in seconds or as a
                 `Timeout`; None for no limit.  It stands still while the user is asked.
@@ -151,6 +154,9 @@ class MCPClient:
         """
         from dedalus_mcp.run import open_target  # noqa: PLC0415 - the door: run knows the transports
 
+        for handler in (elicitation, elicitation_url, logging):
+            if handler is not None and not callable(handler):
+                raise TypeError(f"a handler is a function, not {handler!r}")
         patience = _timeout(timeout)
         opening = Opening(
             make_handlers=partial(Handlers, elicitation=elicitation, elicitation_url=elicitation_url, logging=logging),
@@ -158,6 +164,7 @@ class MCPClient:
             revision=revision,
             timeout=patience,
             probe_timeout=Timeout(probe_timeout),
+            answers=elicitation is not None or elicitation_url is not None,
         )
 
         async def open_client() -> MCPClient:
@@ -171,6 +178,8 @@ class MCPClient:
         await self._link.close()
 
     async def __aenter__(self) -> Self:
+        if self._link.ended is not None:
+            raise ConnectionLost(self._link.ended)
         return self
 
     async def __aexit__(
@@ -241,8 +250,11 @@ class MCPClient:
         """Hear log messages from this level on.  On 2026-07-28 that holds for later requests.
 
         Raises:
+            ValueError: There is no such level.
             McpError, RequestTimeout, ConnectionLost, RemoteProtocolError: See `request`.
         """
+        if level not in get_args(LoggingLevel):
+            raise ValueError(f"no log level {level!r}; legal are {', '.join(get_args(LoggingLevel))}")
         if self.revision in MODERN:
             self._link.log_from(level)
         else:
@@ -297,7 +309,7 @@ class MCPClient:
         )
         result = await self.request(TOOLS_CALL, params, timeout=timeout, progress=progress)
         if raise_on_error and result.isError:
-            raise ToolError(_text_of(result) or f"tool {name!r} failed without saying why")
+            raise ToolError(result.text or f"tool {name!r} failed without saying why")
         return result
 
     async def list_prompts(self, *, timeout: TimeoutLike | _Default = _DEFAULT) -> ListPromptsResult:
@@ -365,7 +377,11 @@ class MCPClient:
 
 
 def _timeout(timeout: TimeoutLike) -> Timeout | None:
-    return timeout if timeout is None or isinstance(timeout, Timeout) else Timeout(timeout)
+    if timeout is None or isinstance(timeout, Timeout):
+        return timeout
+    if not isinstance(timeout, int | float):  # pyright: ignore[reportUnnecessaryIsInstance] - from untyped code
+        raise TypeError(f"timeout is a number of seconds, a Timeout or None, not {timeout!r}")
+    return Timeout(timeout)
 
 
 def _heard(delivery: Delivery[ProgressNotificationParams]) -> Callable[[Raw], None]:
@@ -376,10 +392,6 @@ def _heard(delivery: Delivery[ProgressNotificationParams]) -> Callable[[Raw], No
             return  # a bad notice is none, and never answered
 
     return hear
-
-
-def _text_of(result: CallToolResult) -> str:
-    return "\n".join(block.text for block in result.content if isinstance(block, TextContent))
 
 
 def _string(value: Any) -> str:

@@ -92,6 +92,11 @@ class Handlers:
         url = None if self._elicitation_url is None else Capability()
         return ClientCapabilities(elicitation=ElicitationCapability(form=form, url=url))
 
+    @property
+    def hears_logs(self) -> bool:
+        """Whether somebody hears log messages."""
+        return self._log is not None
+
     def answer(self, call: Inbound) -> Any:
         """Answer a call of the server.
 

@@ -79,6 +79,7 @@ class Link:
         self._tokens = itertools.count(1)
         self.info = info
         self.capabilities = handlers.capabilities
+        self._hears_logs = handlers.hears_logs
         self.revision = LATEST_LEGACY
         self._tasks.start(self._conversation.run, lambda: None, detached=True)
 
@@ -97,6 +98,8 @@ class Link:
                 CLIENT_CAPABILITIES_KEY: self.capabilities_in(revision),
                 CLIENT_INFO_KEY: shape(self.info, revision),
             }
+            if self._hears_logs:
+                self.log_from("info")  # what legacy servers start with; here nothing comes unasked
 
     def capabilities_in(self, revision: str) -> Any:
         """What we declare to a server of that revision."""

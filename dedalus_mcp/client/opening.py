@@ -47,6 +47,8 @@ class Opening(NamedTuple):
         revision: The one revision to speak; None to find out.
         timeout: How long the server may take for the handshake; None for no limit.
         probe_timeout: How long it may keep silent before it counts as legacy.
+        answers: Whether the client answers questions, which this package plays on legacy revisions
+            only so far: then those are preferred.
     """
 
     make_handlers: Callable[[Deliveries], Handlers]
@@ -54,6 +56,7 @@ class Opening(NamedTuple):
     revision: str | None
     timeout: Timeout | None
     probe_timeout: Timeout
+    answers: bool = False
 
 
 remembered = Remembered()
@@ -84,7 +87,7 @@ async def open_link(target: Target, opening: Opening) -> tuple[Link, Agreement]:
         raise ValueError(f"no protocol revision {opening.revision!r}; legal are {', '.join(REVISIONS)}")
     if opening.revision in LEGACY:
         return await _agreed(await target.open(), opening, _initialize)
-    if opening.revision is None and remembered.is_legacy(target):
+    if opening.revision is None and (opening.answers or remembered.is_legacy(target)):
         try:
             return await _agreed(await target.open(), opening, _initialize)
         except (McpError, RemoteProtocolError, RequestTimeout, ConnectionLost):

@@ -25,6 +25,7 @@ from msgspec import UNSET
 
 from dedalus_mcp.errors import InvalidArguments
 from dedalus_mcp.schema.annotations import fit
+from dedalus_mcp.schema.defaults import complete
 from dedalus_mcp.schema.docstrings import split
 from dedalus_mcp.schema.faults import legal, quote, worst
 from dedalus_mcp.schema.foreign import decode
@@ -58,6 +59,9 @@ class _Argument(Parameter):
         self.schema: dict[str, Any] = {}
 
 
+_SCALARS = (str, int, float, bool, Any)
+
+
 def _nothing(annotation: Any, default: Any) -> bool:
     return False
 
@@ -82,6 +86,8 @@ class Arguments:
         }
         self._own = [_argument(fn, one) for one in everyone if one.name not in self.injected]
         self._struct, self._aliases = _struct(self._own)
+        plain_names = {alias: name for name, alias in self._aliases.items()}
+        self._made = [plain_names.get(one.name, one.name) for one in self._own if one.kind not in _SCALARS]
         try:
             self._decoder = msgspec.json.Decoder(self._struct, dec_hook=decode)
             schemas, self._definitions = publish_all({one.name: one.kind for one in self._own})
@@ -125,6 +131,8 @@ class Arguments:
         except (msgspec.MsgspecError, RecursionError):
             return self._leniently(raw)
         values = msgspec.structs.asdict(struct)
+        for name in self._made:
+            complete(values[name])
         return {self._aliases.get(name, name): value for name, value in values.items()} if self._aliases else values
 
     def call(self, values: dict[str, Any]) -> Any:

@@ -83,11 +83,18 @@ class Returns:
         return content if self.boxed else result
 
     def _fits(self, content: dict[str, Any]) -> bool:
+        lenient = False
+
+        def build(kind: Any, value: Any) -> Any:
+            nonlocal lenient
+            lenient = True  # others take more than their schema says
+            return decode(kind, value)
+
         try:
-            msgspec.convert(content, self._struct, dec_hook=decode)
+            msgspec.convert(content, self._struct, dec_hook=build)
         except (msgspec.ValidationError, RecursionError):
             return False
-        return True
+        return not lenient
 
     def _publish(self, annotation: Any) -> None:
         try:

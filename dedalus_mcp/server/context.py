@@ -82,7 +82,7 @@ class Context:
         self._progress = -math.inf  # the last progress reported
 
     @property
-    def server(self) -> MCPServer | None:
+    def server(self) -> MCPServer:
         """The server that answers."""
         return self._server
 

@@ -6,15 +6,19 @@ Layer: L4.
 from __future__ import annotations
 
 import inspect
+import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from dedalus_mcp.errors import INVALID_PARAMS, McpError
+from dedalus_mcp.schema.arguments import summary
 from dedalus_mcp.server.rendering import render
 from dedalus_mcp.server.specs import PromptSpec
 from dedalus_mcp.types import GetPromptResult, Prompt
 
 __all__ = ("Prompts", "strings_only")
+
+logger = logging.getLogger("dedalus_mcp")
 
 
 class _Registered:
@@ -23,12 +27,13 @@ class _Registered:
     __slots__ = ("definition", "fn", "required")
 
     def __init__(self, fn: Callable[..., Any], spec: PromptSpec) -> None:
+        _check_renderer(fn, spec.name)
         self.fn = fn
         self.required = frozenset(argument.name for argument in spec.arguments or () if argument.required)
         self.definition = Prompt(
             name=spec.name,
             title=spec.title,
-            description=spec.description,
+            description=spec.description if spec.description is not None else summary(fn) or None,
             arguments=spec.arguments,
             icons=spec.icons,
             meta=spec.meta,
@@ -55,7 +60,13 @@ class Prompts:
         return sorted(self._by_name)
 
     def add(self, fn: Callable[..., Any], spec: PromptSpec) -> None:
-        """Register a prompt; one of the same name is replaced."""
+        """Register a prompt; one of the same name is replaced.
+
+        Raises:
+            TypeError: The renderer does not take one argument, the mapping.
+        """
+        if spec.name in self._by_name:
+            logger.warning("prompt %r is registered twice: the last one counts", spec.name)
         self._by_name[spec.name] = _Registered(fn, spec)
 
     async def get(self, name: str, arguments: Mapping[str, Any] | None) -> GetPromptResult:
@@ -80,6 +91,15 @@ class Prompts:
         if inspect.isawaitable(returned):
             returned = await returned
         return render(returned, prompt.definition.description)
+
+
+def _check_renderer(fn: Callable[..., Any], name: str) -> None:
+    try:
+        inspect.signature(fn).bind({})
+    except TypeError:
+        raise TypeError(f"the renderer of prompt {name!r} must take one argument, the mapping of arguments") from None
+    except ValueError:  # no signature to look at
+        return
 
 
 def strings_only(arguments: Mapping[str, Any] | None) -> None:

@@ -39,6 +39,9 @@ __all__ = ("MCPServer",)
 class _Default:
     """Stands for a timeout that was not given, since None means none."""
 
+    def __repr__(self) -> str:
+        return "<as configured>"
+
 
 _DEFAULT = _Default()
 
@@ -142,7 +145,7 @@ class MCPServer:
             elif isinstance(spec, PromptSpec):
                 self.prompts.add(function, spec)
             else:
-                name = getattr(function, "__name__", repr(function))
+                name = getattr(function, "__name__", str(function))
                 raise ValueError(f"'{name}' has no Dedalus MCP metadata. Decorate with @tool or @prompt.")
 
     def collect_from(self, *modules: ModuleType) -> None:
@@ -164,12 +167,14 @@ class MCPServer:
     # In process.
 
     async def invoke_tool(self, name: str, /, **arguments: Any) -> CallToolResult:
-        """Call a tool as `tools/call` does.
+        """Call a tool as `tools/call` does, but with no client: there is no context.
 
         Raises:
             McpError: -32602, there is no such tool; or the tool raised it.
+            LookupError: The tool needs a context.
+            Exception: What the tool raised, but for `ToolError`: here nobody has to be kept from it.
         """
-        return await self.tools.call(name, arguments)
+        return await self.tools.call(name, arguments, in_process=True)
 
     async def invoke_prompt(self, name: str, *, arguments: Mapping[str, Any] | None = None) -> GetPromptResult:
         """Render a prompt as `prompts/get` does.

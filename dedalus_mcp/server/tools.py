@@ -20,7 +20,7 @@ from dedalus_mcp.jsonrpc.failures import only_mcp_error
 from dedalus_mcp.schema.arguments import Arguments, summary
 from dedalus_mcp.schema.returns import Returns
 from dedalus_mcp.schema.signature import is_async
-from dedalus_mcp.server.context import Context, active_context
+from dedalus_mcp.server.context import Context, active_context, get_context
 from dedalus_mcp.server.results import failed, result_of
 from dedalus_mcp.server.specs import ToolSpec
 from dedalus_mcp.server.threads import Threads
@@ -95,14 +95,24 @@ class Tools:
             TypeError: Its signature cannot be published, or it has no name.
         """
         tool = _Registered(fn, spec)
+        if tool.definition.name in self._by_name:
+            logger.warning("tool %r is registered twice: the last one counts", tool.definition.name)
         self._by_name[tool.definition.name] = tool
 
-    async def call(self, name: str, arguments: Raw | dict[str, Any] | None) -> CallToolResult:
+    async def call(
+        self, name: str, arguments: Raw | dict[str, Any] | None, *, in_process: bool = False
+    ) -> CallToolResult:
         """Call a tool.  Whatever it does wrong is told to the model, as an `isError` result.
+
+        Args:
+            name: Which one.
+            arguments: What it takes.
+            in_process: Raise what the tool raises, but for `ToolError`.
 
         Raises:
             McpError: -32602, there is no such tool, or `arguments` is no object; or the tool
                 itself raised it, to end the request with a protocol error.
+            LookupError: The tool takes a context, and there is none.
         """
         tool = self._by_name.get(name)
         if tool is None:
@@ -113,15 +123,17 @@ class Tools:
             values = tool.arguments.decode(None if arguments is None or _is_null(arguments) else arguments)
         except InvalidArguments as error:
             return failed(f"Invalid arguments for tool {name!r}: {error}")
-        return await self._run(tool, values)
+        return await self._run(tool, values, in_process=in_process)
 
-    async def _run(self, tool: _Registered, values: dict[str, Any]) -> CallToolResult:
+    async def _run(self, tool: _Registered, values: dict[str, Any], *, in_process: bool) -> CallToolResult:
         for parameter in tool.arguments.injected:
-            values[parameter] = active_context()
+            values[parameter] = get_context()
         name = tool.definition.name
         try:
             value = await self._invoke(tool, values)
-        except Exception as error:  # noqa: BLE001 - the boundary: it becomes the result, and one log entry
+        except Exception as error:  # the boundary: it becomes the result, and one log entry
+            if in_process and not isinstance(error, ToolError):
+                raise
             return _failure(name, error)
         try:
             return result_of(value, tool.returns)

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import UNSET
 
-from dedalus_mcp.types.content import ContentBlock
+from dedalus_mcp.types.content import ContentBlock, TextContent
 from dedalus_mcp.types.icons import Icon
 from dedalus_mcp.types.messages import (
     BaseMetadata,
@@ -95,3 +95,8 @@ class CallToolResult(Result, frozen=True, kw_only=True):
     content: list[ContentBlock] = msgspec.field(default_factory=no_blocks)
     structuredContent: Any = UNSET
     isError: bool = False
+
+    @property
+    def text(self) -> str:
+        """The text blocks, joined by line breaks; empty without any."""
+        return "\n".join([block.text for block in self.content if isinstance(block, TextContent)])

@@ -104,6 +104,8 @@ class StdioServer:
         max_frame: int = MAX_FRAME,
         grace: float = GRACE,
     ) -> None:
+        if isinstance(args, str):  # a sequence too, of letters
+            raise TypeError(f"args is a list of strings, as in StdioServer({command!r}, [{args!r}])")
         self.command = command
         self.args = tuple(args)
         self.env = dict(env or {})
