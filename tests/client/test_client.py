@@ -340,7 +340,7 @@ async def test_a_callback_may_close_the_client_and_one_that_never_returns_does_n
 async def test_lists_are_drained_from_as_many_pages_as_there_are(revision: str) -> None:
     """PAGE-02, PAGE-03, PROMPT-06."""
     tools = [tool(f"t{number}")(lambda: 1) for number in range(7)]
-    prompts = [prompt(f"p{number}")(lambda _: None) for number in range(5)]
+    prompts = [prompt(f"p{number}")(renderer()) for number in range(5)]
     server = offering(*tools, *prompts, config=ServerConfig(pagination_limit=2))
     async with MCPClient.connect(server, revision=revision) as client:
         assert [found.name for found in (await client.list_tools()).tools] == [f"t{number}" for number in range(7)]
@@ -350,6 +350,20 @@ async def test_lists_are_drained_from_as_many_pages_as_there_are(revision: str) 
         assert [found.name for found in (await client.list_tools_page(page.nextCursor)).tools] == ["t2", "t3"]
         assert len((await client.list_prompts_page()).prompts) == 2
         assert (await client.list_tools()).nextCursor is None
+
+
+def renderer() -> Callable[[dict[str, str]], None]:
+    def render(arguments: dict[str, str]) -> None: ...
+
+    return render
+
+
+def _empty_cursor(page: int) -> str:
+    return ""
+
+
+def _new_cursor(page: int) -> str:
+    return f"{page}"
 
 
 async def _pages(raw: Raw, cursor: Callable[[int], str]) -> None:
@@ -362,7 +376,7 @@ async def _pages(raw: Raw, cursor: Callable[[int], str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("cursor", "said"), [(lambda page: "", "repeats a cursor"), (lambda page: f"{page}", "more than 1000 pages")]
+    ("cursor", "said"), [(_empty_cursor, "repeats a cursor"), (_new_cursor, "more than 1000 pages")]
 )
 async def test_a_list_that_never_ends_is_given_up(cursor: Callable[[int], str], said: str) -> None:
     """PAGE-04: an empty cursor is one, so that it is asked for again, once."""
