@@ -83,8 +83,13 @@ async def test_threads_child_tasks_and_prompts_have_the_same_context() -> None:
     def in_thread(ctx: Context) -> None:
         assert get_context() is ctx
         seen["thread"] = ctx.request_id
+        assert ctx.lifespan == "alive"
         assert threading.current_thread() is not threading.main_thread()
         from_thread.run(ctx.info, "from a thread")
+
+    @asynccontextmanager
+    async def life(server: MCPServer) -> AsyncGenerator[str]:
+        yield "alive"
 
     @tool
     async def in_child() -> None:
@@ -98,7 +103,7 @@ async def test_threads_child_tasks_and_prompts_have_the_same_context() -> None:
     def in_line() -> None:
         seen["inline"] = get_context().request_id
 
-    async with serving(offering(in_thread, in_child, in_line)) as raw:
+    async with serving(offering(in_thread, in_child, in_line, lifespan=life)) as raw:
         await raw.open(LEGACY)
         await raw.tool("a", "in_thread")
         await raw.tool("b", "in_child")
