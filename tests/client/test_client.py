@@ -91,6 +91,19 @@ async def test_connecting_is_awaited_or_entered(revision: str) -> None:
         await client.ping()
 
 
+async def test_a_connection_is_entered_once_at_a_time_and_then_again() -> None:
+    """A second entry would take the first client's place, and nobody would close that."""
+    connecting, before = MCPClient.connect(offering()), living_tasks()
+
+    async with connecting as client:
+        with pytest.raises(RuntimeError, match="entered already"):
+            await connecting.__aenter__()
+        await client.ping()
+    async with connecting as client:
+        await client.ping()
+    await back_to(before)
+
+
 async def test_the_newest_revision_in_common_is_found_out() -> None:
     async with MCPClient.connect(offering()) as client:
         assert client.revision == MODERN
