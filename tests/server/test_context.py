@@ -14,9 +14,11 @@ from msgspec import UNSET
 
 from dedalus_mcp import Context, MCPServer, get_context, tool
 from dedalus_mcp.jsonrpc.inbound import Inbound
+from dedalus_mcp.jsonrpc.messages import Reply
 from dedalus_mcp.jsonrpc.peer import Peer
 from dedalus_mcp.server.context import LEVELS, active_context
 from dedalus_mcp.session import Terms
+from dedalus_mcp.transport import Carrier
 from dedalus_mcp.types import ClientCapabilities
 from tests.interaction.raw import Raw, serving
 
@@ -262,6 +264,10 @@ async def test_nothing_of_a_call_follows_its_reply() -> None:
 class Stalled:
     """A channel with no room until it is let go."""
 
+    carrier: Carrier | None = None
+    takes_calls = True
+    unsent = False
+
     def __init__(self) -> None:
         self.full = True
         self.sent: list[bytes] = []
@@ -270,8 +276,13 @@ class Stalled:
     def send(self, frame: bytes) -> None:
         self.sent.append(frame)
 
+    def reply(self, reply: Reply) -> None:
+        pytest.fail("the handler replies to nothing by itself")
+
     async def ready(self) -> None:
         await self._room.wait()
+
+    async def flush(self) -> None: ...
 
     def let_go(self) -> None:
         self.full = False
