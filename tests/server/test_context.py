@@ -14,11 +14,10 @@ from msgspec import UNSET
 
 from dedalus_mcp import Context, MCPServer, get_context, tool
 from dedalus_mcp.jsonrpc.inbound import Inbound
-from dedalus_mcp.jsonrpc.messages import Reply
 from dedalus_mcp.jsonrpc.peer import Peer
 from dedalus_mcp.server.context import LEVELS, active_context
 from dedalus_mcp.session import Terms
-from dedalus_mcp.transport import Carrier
+from dedalus_mcp.transport import Carrier, Reply
 from dedalus_mcp.types import ClientCapabilities
 from tests.interaction.raw import Raw, serving
 
@@ -75,6 +74,8 @@ async def test_every_member_tells_of_the_call(revision: str) -> None:
         assert ctx.lifespan == "the life of test"
         assert ctx.terms.revision == revision
         assert ctx.call.method == "tools/call"
+        assert ctx.peer is not None
+        assert ctx.headers == {}
     assert active_context() is None
 
 
