@@ -88,14 +88,17 @@ class Connecting:
         return self._open_client().__await__()
 
     async def __aenter__(self) -> MCPClient:
+        if self._client is not None:
+            raise RuntimeError("this connection is entered already; call MCPClient.connect() for another")
         self._client = await self._open_client()
         return self._client
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        assert self._client is not None, "entered first"
-        await self._client.close()
+        client, self._client = self._client, None
+        assert client is not None, "entered first"
+        await client.close()
 
 
 class MCPClient:

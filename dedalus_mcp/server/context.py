@@ -69,7 +69,7 @@ def active_context() -> Context | None:
 class Context:
     """One call, as its handler sees it.  Get it by `get_context()` or a parameter annotated `Context`."""
 
-    __slots__ = ("_call", "_meta", "_peer", "_progress", "_server", "_terms")
+    __slots__ = ("_call", "_lifespan", "_meta", "_peer", "_progress", "_server", "_terms")
 
     def __init__(
         self, server: MCPServer, peer: Peer, call: Inbound, terms: Terms, meta: Mapping[str, Any] | None
@@ -79,6 +79,7 @@ class Context:
         self._call = call
         self._terms = terms
         self._meta = meta or {}
+        self._lifespan = server.lifespan_value  # kept: it is looked up by event loop, and handlers run in threads
         self._progress = -math.inf  # the last progress reported
 
     @property
@@ -137,7 +138,7 @@ class Context:
     @property
     def lifespan(self) -> Any:
         """What the server's lifespan yielded; None without one."""
-        return self._server.lifespan_value
+        return self._lifespan
 
     @property
     def terms(self) -> Terms:

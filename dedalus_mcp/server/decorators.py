@@ -58,7 +58,8 @@ def tool(  # noqa: PLR0913 - the keywords of a decorator are its vocabulary
     Raises:
         TypeError: A value is of the wrong kind.
     """
-    if callable(name) or isinstance(name, classmethod):
+    given: object = name
+    if callable(given) or isinstance(given, classmethod):
         attach(name, ToolSpec())
         return name
     if not isinstance(name, str | None):

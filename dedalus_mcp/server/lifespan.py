@@ -1,5 +1,7 @@
 """What a server sets up once and takes down at its end, however many connections it serves.
 
+Once for each event loop, since hardly anything that is set up could be used in two.
+
 The context manager is entered and left in one task of its own, so that it may hold task groups
 and cancel scopes whichever connection comes first or goes last.
 
@@ -11,8 +13,10 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, TypeAlias
+from weakref import WeakKeyDictionary
 
 import anyio
+from anyio import lowlevel
 
 from dedalus_mcp.jsonrpc.tasks import Tasks
 
@@ -30,12 +34,19 @@ class Lifespan:
 
     def __init__(self, enter: _Enter | None) -> None:
         self._enter = enter
-        self._life: _Life | None = None
+        # What lives in one event loop is of no use to another, and a server may be in several.
+        self._lives: WeakKeyDictionary[object, _Life] = WeakKeyDictionary()
 
     @property
     def value(self) -> Any:
-        """What the context manager gave; None outside of it."""
-        return None if self._life is None else self._life.value
+        """What the context manager gave in this event loop; None outside of it."""
+        if self._enter is None:
+            return None
+        try:
+            life = self._lives.get(lowlevel.current_token().native_token)
+        except RuntimeError:  # no event loop runs in this thread
+            return None
+        return None if life is None else life.value
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[Any]:
@@ -62,12 +73,15 @@ class Lifespan:
                     raise life.error
 
     async def _join(self, enter: _Enter) -> _Life:
-        while self._life is not None and self._life.users == 0 and not self._life.over.is_set():
-            await self._life.over.wait()  # one life at a time
-        if self._life is None or self._life.over.is_set():
-            self._life = _Life(enter)
-        self._life.users += 1
-        return self._life
+        loop = lowlevel.current_token().native_token
+        life = self._lives.get(loop)
+        while life is not None and life.users == 0 and not life.over.is_set():
+            await life.over.wait()  # one life at a time
+            life = self._lives.get(loop)
+        if life is None or life.over.is_set():
+            life = self._lives[loop] = _Life(enter)
+        life.users += 1
+        return life
 
 
 class _Life:

@@ -49,7 +49,7 @@ def result_of(value: Any, returns: Returns) -> CallToolResult:
     """
     if isinstance(value, CallToolResult):
         return value
-    if isinstance(value, Iterator | AsyncIterator):
+    if _reads_once(value):
         raise ValueError(f"a {type(value).__name__}, which can be read once; return a list")
     if returns.schema is not None:
         structured = returns.structure(value)
@@ -63,6 +63,10 @@ def result_of(value: Any, returns: Returns) -> CallToolResult:
             pass  # it only looks like one
     blocks = _blocks(value)
     return _unpromised(value) if blocks is None else CallToolResult(content=blocks)
+
+
+def _reads_once(value: object) -> bool:
+    return isinstance(value, Iterator | AsyncIterator)
 
 
 def _unpromised(value: Any) -> CallToolResult:

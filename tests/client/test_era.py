@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedalus_mcp.client.era import Handshake, Retry, Speak, after_discover, after_refusal, is_modern_refusal
+from dedalus_mcp.client.era import Handshake, Remembered, Retry, Speak, after_discover, after_refusal, is_modern_refusal
 from dedalus_mcp.errors import (
     HEADER_MISMATCH,
     INVALID_PARAMS,
@@ -106,6 +108,44 @@ def test_an_initialize_refused_with_a_modern_version_shows_a_modern_server() -> 
     assert is_modern_refusal(unsupported({"supported": [LATEST]}))
     assert not is_modern_refusal(unsupported({"supported": [LATEST_LEGACY]}))
     assert not is_modern_refusal(McpError(METHOD_NOT_FOUND, "no", {"supported": [LATEST]}))
+
+
+class There:
+    """Something to connect to."""
+
+
+def test_a_legacy_target_is_remembered_until_it_turns_out_otherwise() -> None:
+    """VER-15."""
+    remembered, there, other = Remembered(), There(), There()
+    remembered.take(there, LATEST_LEGACY)
+    remembered.take(other, LATEST)
+
+    assert remembered.is_legacy(there)
+    assert not remembered.is_legacy(other)
+    remembered.take(there, LATEST)
+    assert not remembered.is_legacy(there)
+    remembered.take(there, LATEST_LEGACY)
+    remembered.forget(there)
+    assert not remembered.is_legacy(there)
+
+
+@pytest.mark.parametrize("target", ["a string", ["unhashable"], 7], ids=repr)
+def test_a_target_that_cannot_be_remembered_is_not(target: object) -> None:
+    remembered = Remembered()
+    remembered.take(target, LATEST_LEGACY)
+    remembered.forget(target)
+
+    assert not remembered.is_legacy(target)
+
+
+def test_remembering_keeps_no_target_alive() -> None:
+    remembered, there = Remembered(), There()
+    gone = weakref.ref(there)
+    remembered.take(there, LATEST_LEGACY)
+    del there
+    gc.collect()
+
+    assert gone() is None
 
 
 @given(

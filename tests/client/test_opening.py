@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, cast
 
 import anyio
 import pytest
@@ -69,6 +69,11 @@ async def only_initialize(raw: Raw) -> None:
     await agree_on(raw, "2024-11-05")
 
 
+def first_name(value: object) -> str | None:
+    scripts = cast("list[Script]", value)
+    return getattr(scripts[0], "__name__", None) if isinstance(value, list) else None
+
+
 async def keeps_silent(raw: Raw) -> None:
     await raw.hear()
     await agree_on(raw, LEGACY)
@@ -103,7 +108,7 @@ async def turns_out_to_be_modern(raw: Raw) -> None:
         ([turns_out_to_be_modern], {"probe_timeout": 0.01}, MODERN),
         ([only_initialize], {"revision": "2024-11-05"}, "2024-11-05"),
     ],
-    ids=lambda value: value[0].__name__ if isinstance(value, list) else None,
+    ids=first_name,
 )
 async def test_a_server_of_any_era_is_spoken_to(scripts: list[Script], settings: dict[str, Any], found: str) -> None:
     """VER-02, VER-09, VER-10, VER-11, LIFE-01, LIFE-06."""
@@ -167,7 +172,7 @@ async def ends_in_the_handshake(raw: Raw) -> None:
         ([refuses_its_own_version], {}, RemoteProtocolError, "refuses 2026-07-28"),
         ([is_legacy], {"revision": MODERN}, RemoteProtocolError, "does not speak 2026-07-28"),
     ],
-    ids=lambda value: value[0].__name__ if isinstance(value, list) else None,
+    ids=first_name,
 )
 async def test_every_failure_is_one_typed_error(
     scripts: list[Script], settings: dict[str, Any], error: type[Exception], said: str

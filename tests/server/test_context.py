@@ -17,6 +17,7 @@ from dedalus_mcp.jsonrpc.inbound import Inbound
 from dedalus_mcp.jsonrpc.peer import Peer
 from dedalus_mcp.server.context import LEVELS, active_context
 from dedalus_mcp.session import Terms
+from dedalus_mcp.transport import Carrier, Reply
 from dedalus_mcp.types import ClientCapabilities
 from tests.interaction.raw import Raw, serving
 
@@ -73,6 +74,8 @@ async def test_every_member_tells_of_the_call(revision: str) -> None:
         assert ctx.lifespan == "the life of test"
         assert ctx.terms.revision == revision
         assert ctx.call.method == "tools/call"
+        assert ctx.peer is not None
+        assert ctx.headers == {}
     assert active_context() is None
 
 
@@ -83,8 +86,13 @@ async def test_threads_child_tasks_and_prompts_have_the_same_context() -> None:
     def in_thread(ctx: Context) -> None:
         assert get_context() is ctx
         seen["thread"] = ctx.request_id
+        assert ctx.lifespan == "alive"
         assert threading.current_thread() is not threading.main_thread()
         from_thread.run(ctx.info, "from a thread")
+
+    @asynccontextmanager
+    async def life(server: MCPServer) -> AsyncGenerator[str]:
+        yield "alive"
 
     @tool
     async def in_child() -> None:
@@ -98,7 +106,7 @@ async def test_threads_child_tasks_and_prompts_have_the_same_context() -> None:
     def in_line() -> None:
         seen["inline"] = get_context().request_id
 
-    async with serving(offering(in_thread, in_child, in_line)) as raw:
+    async with serving(offering(in_thread, in_child, in_line, lifespan=life)) as raw:
         await raw.open(LEGACY)
         await raw.tool("a", "in_thread")
         await raw.tool("b", "in_child")
@@ -257,6 +265,10 @@ async def test_nothing_of_a_call_follows_its_reply() -> None:
 class Stalled:
     """A channel with no room until it is let go."""
 
+    carrier: Carrier | None = None
+    takes_calls = True
+    unsent = False
+
     def __init__(self) -> None:
         self.full = True
         self.sent: list[bytes] = []
@@ -265,8 +277,13 @@ class Stalled:
     def send(self, frame: bytes) -> None:
         self.sent.append(frame)
 
+    def reply(self, reply: Reply) -> None:
+        pytest.fail("the handler replies to nothing by itself")
+
     async def ready(self) -> None:
         await self._room.wait()
+
+    async def flush(self) -> None: ...
 
     def let_go(self) -> None:
         self.full = False

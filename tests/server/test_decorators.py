@@ -79,6 +79,9 @@ class Desk:
         return a
 
 
+def nothing(arguments: dict[str, str]) -> None: ...
+
+
 class Counter:
     def __call__(self, a: int) -> int:
         return a * 10
@@ -219,14 +222,14 @@ def test_a_prompt_is_told_everything_by_its_decorator() -> None:
 
 
 def test_empty_lists_are_none() -> None:
-    assert extract_spec(prompt("a", arguments=[], icons=[], meta={})(lambda _: None)) == PromptSpec(name="a")
+    assert extract_spec(prompt("a", arguments=[], icons=[], meta={})(nothing)) == PromptSpec(name="a")
 
 
 def test_a_prompt_without_a_name_is_refused_at_once() -> None:
     bare_prompt: Any = prompt
 
     with pytest.raises(TypeError, match=r"@prompt\('name'\)"):
-        bare_prompt(lambda _: None)
+        bare_prompt(nothing)
 
 
 def test_a_function_that_is_both_is_a_tool() -> None:

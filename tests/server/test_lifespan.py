@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
@@ -239,3 +240,27 @@ async def test_one_who_gives_up_stops_nothing_for_the_others() -> None:
             await wait_all_tasks_blocked()
             may_go.set()
     assert values == [1]
+
+
+def test_each_event_loop_has_a_life_of_its_own() -> None:
+    """One server may be served in several threads at once."""
+    log: list[str] = []
+    lifespan = Lifespan(counting(log))
+    both_in = threading.Barrier(2)
+    values: list[int] = []
+
+    async def use() -> None:
+        async with lifespan.running() as value:
+            await anyio.to_thread.run_sync(both_in.wait, 5)
+            assert lifespan.value == value
+            values.append(value)
+
+    threads = [threading.Thread(target=anyio.run, args=(use,)) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(10)
+
+    assert sorted(values) == [1, 2]
+    assert sorted(log) == ["in", "in", "out", "out"]
+    assert lifespan.value is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import MappingProxyType
 from typing import Any
 
@@ -19,6 +20,12 @@ REQUIRED: list[dict[str, Any]] = [{"name": "b", "required": True}, {"name": "a",
 @prompt("echo", description="Repeat", arguments=REQUIRED)
 def echo(arguments: dict[str, Any]) -> list[tuple[str, str]]:
     return [("user", repr(sorted(arguments.items())))]
+
+
+def renderer() -> Callable[[dict[str, str]], None]:
+    def render(arguments: dict[str, str]) -> None: ...
+
+    return render
 
 
 def offering(*functions: Any) -> MCPServer:
@@ -137,8 +144,8 @@ async def test_only_strings_are_taken_from_the_wire() -> None:
 
 
 def test_prompts_are_listed_in_the_order_of_their_registration() -> None:
-    server = offering(prompt("b")(lambda _: None), prompt("a")(lambda _: None))
-    server.collect(prompt("b", title="new")(lambda _: None))
+    server = offering(prompt("b")(renderer()), prompt("a")(renderer()))
+    server.collect(prompt("b", title="new")(renderer()))
 
     assert [definition.name for definition in server.prompts.definitions] == ["b", "a"]
     assert server.prompts.definitions[0].title == "new"
@@ -147,7 +154,7 @@ def test_prompts_are_listed_in_the_order_of_their_registration() -> None:
 
 
 async def test_a_prompts_meta_is_meta_on_the_wire() -> None:
-    async with serving(offering(prompt("m", meta={"a": 1})(lambda _: None))) as raw:
+    async with serving(offering(prompt("m", meta={"a": 1})(renderer()))) as raw:
         await raw.open("2025-11-25")
         reply = await raw.call(1, "prompts/list")
     assert reply["result"]["prompts"] == [{"name": "m", "_meta": {"a": 1}}]

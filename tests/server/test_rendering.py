@@ -85,28 +85,27 @@ def test_mappings_of_every_kind_of_block_are_content(content: dict[str, Any], bl
     assert render([("assistant", content)], None).messages == [PromptMessage(role="assistant", content=block)]
 
 
-@pytest.mark.parametrize(
-    ("returned", "said"),
-    [
-        ("hi", "raw string; supply role"),
-        (7, "returned int; return messages"),
-        ({"description": "no messages"}, "must include 'messages'"),
-        ({"messages": [], "description": 5}, "description must be a string, not int"),
-        ({"messages": "hi"}, "raw string"),
-        ([{"role": "user"}], "requires 'role' and 'content'"),
-        (("user", "hi"), r"must be PromptMessage, mapping, or \(role, content\) tuple. Got str"),
-        ([("user", "a", "b")], "Got tuple"),
-        ([None], "Got NoneType"),
-        ([("system", "hi")], "role must be 'user' or 'assistant', not 'system'"),
-        ([([], "hi")], r"not \[\]"),
-        ([("user", 7)], "Unsupported prompt content: int"),
-        ([("user", {"type": "hologram"})], "Unsupported prompt content: dict"),
-        ([("user", {"type": 7})], "Unsupported prompt content: dict"),
-        ([("user", {"type": "text"})], "Invalid prompt content: .*text"),
-        ([("user", {"type": "image", "data": 1})], "Invalid prompt content"),
-    ],
-    ids=repr,
-)
+UNRENDERABLE: list[tuple[Any, str]] = [
+    ("hi", "raw string; supply role"),
+    (7, "returned int; return messages"),
+    ({"description": "no messages"}, "must include 'messages'"),
+    ({"messages": [], "description": 5}, "description must be a string, not int"),
+    ({"messages": "hi"}, "raw string"),
+    ([{"role": "user"}], "requires 'role' and 'content'"),
+    (("user", "hi"), r"must be PromptMessage, mapping, or \(role, content\) tuple. Got str"),
+    ([("user", "a", "b")], "Got tuple"),
+    ([None], "Got NoneType"),
+    ([("system", "hi")], "role must be 'user' or 'assistant', not 'system'"),
+    ([([], "hi")], r"not \[\]"),
+    ([("user", 7)], "Unsupported prompt content: int"),
+    ([("user", {"type": "hologram"})], "Unsupported prompt content: dict"),
+    ([("user", {"type": 7})], "Unsupported prompt content: dict"),
+    ([("user", {"type": "text"})], "Invalid prompt content: .*text"),
+    ([("user", {"type": "image", "data": 1})], "Invalid prompt content"),
+]
+
+
+@pytest.mark.parametrize(("returned", "said"), UNRENDERABLE, ids=repr)
 def test_anything_else_is_refused_in_words_for_the_author(returned: Any, said: str) -> None:
     with pytest.raises(UnrenderableError, match=said):
         render(returned, None)

@@ -169,7 +169,7 @@ async def test_lists_come_in_pages_of_the_configured_size(revision: str) -> None
     server.collect(*(tool(f"t{number}")(lambda: 1) for number in range(5)))
     async with serving(server) as raw:
         await raw.open(revision)
-        sizes, cursor = [], None
+        sizes, cursor = list[int](), None
         for id in range(1, 9):
             result = (await raw.call(id, "tools/list", {"cursor": cursor} if cursor else {}))["result"]
             sizes.append(len(result["tools"]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -80,11 +80,16 @@ def test_a_wrapper_has_the_spec_of_what_it_wraps_until_it_gets_its_own() -> None
 
 
 def test_methods_of_every_kind_carry_a_spec_and_are_found_bound() -> None:
+    def on_the_class(cls: type) -> type:
+        return cls
+
+    class_method = cast("Any", classmethod(on_the_class))
+
     class Desk:
         def method(self) -> None: ...
 
     attach(Desk.method, ToolSpec(name="m"))
-    attach(class_method := classmethod(lambda cls: cls), ToolSpec(name="c"))
+    attach(class_method, ToolSpec(name="c"))
     attach(static_method := staticmethod(plain()), ToolSpec(name="s"))
 
     class Office(Desk):
@@ -109,7 +114,10 @@ def test_partials_and_callable_objects_carry_a_spec_of_their_own() -> None:
         assert extract_spec(other) is None
 
 
-@pytest.mark.parametrize("thing", [print, 7, "name", [].append], ids=repr)
+NOTHING: list[int] = []
+
+
+@pytest.mark.parametrize("thing", [print, 7, "name", NOTHING.append], ids=type)
 def test_what_can_carry_nothing_is_refused_with_the_cure(thing: Any) -> None:
     with pytest.raises(TypeError, match="wrap it in a function"):
         attach(thing, ToolSpec())
