@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from collections import UserDict
 from typing import Any
 
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from msgspec import UNSET, Raw
 
 from dedalus_mcp.errors import INVALID_REQUEST, PARSE_ERROR, ErrorData, LocalProtocolError
-from dedalus_mcp.jsonrpc.codec import MAX_BATCH, decode, encode, encode_batch, plain
+from dedalus_mcp.jsonrpc.codec import MAX_BATCH, MAX_RECOVERED, decode, encode, encode_batch, plain
 from dedalus_mcp.jsonrpc.messages import Call, Failure, Malformed, Message, Notice, Success
 
 IDS = [1, "1", "0", 0, "007", "a", "", -5, 2**53, 2**53 + 1, 10**30, "\u00e9\U0001f600"]
@@ -228,6 +229,27 @@ def test_batch_has_a_bound_however_short_its_items_are() -> None:
     """Refusing half a million items one by one took half a minute, and 55 MB of reply."""
     assert isinstance(decode(b"[" + b"1," * (MAX_BATCH - 1) + b"1]"), list)
     assert malformed(b"[" + b"1," * MAX_BATCH + b"1]").error.code == INVALID_REQUEST
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        b"[" + b"1," * MAX_RECOVERED + b"1]",
+        b'{"jsonrpc":"2.0","id":1,"result":{"x":[' + b"{}," * MAX_RECOVERED + b"NaN]}}",
+        b'{"id":1,"result":{"x":[' + b"{}," * MAX_RECOVERED + b"1]}}",
+        b'{"jsonrpc":"2.0","id":1,"result":{"x":[' + b"{}," * MAX_RECOVERED,
+    ],
+    ids=["batch", "no JSON", "no message", "cut off"],
+)
+def test_frame_that_cannot_be_read_takes_no_more_memory_than_itself(frame: bytes) -> None:
+    """As objects, its items would take 25 times that."""
+    tracemalloc.start()
+    try:
+        found = malformed(frame)
+        assert tracemalloc.get_traced_memory()[1] < len(frame)
+    finally:
+        tracemalloc.stop()
+    assert (found.id, found.is_reply) == ((None, False) if frame[:1] == b"[" else (1, True))
 
 
 def test_encoded_batch_is_read_back_as_its_messages() -> None:
