@@ -23,7 +23,7 @@ from dedalus_mcp.schema.signature import is_async
 from dedalus_mcp.server.context import Context, active_context
 from dedalus_mcp.server.results import failed, result_of
 from dedalus_mcp.server.specs import ToolSpec
-from dedalus_mcp.server.threads import Threads
+from dedalus_mcp.threads import Threads
 from dedalus_mcp.types import CallToolResult, Tool
 from dedalus_mcp.types.content import Block, ResourceLink, UnknownContent
 from dedalus_mcp.types.messages import InputResponseRequestParams
