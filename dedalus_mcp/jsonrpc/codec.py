@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cache
 from typing import Any, Literal, TypeAlias, cast
 
@@ -84,7 +85,7 @@ def _classify(envelope: _Envelope) -> Message | Malformed:
 def _reply(envelope: _Envelope) -> Message | Malformed:
     id, result, error = envelope.id, envelope.result, envelope.error
     if result is UNSET and error is UNSET:
-        return _invalid(id, "a message has 'method', 'result' or 'error'")
+        return replace(_invalid(id, "a message has 'method', 'result' or 'error'"), is_bare=True)
     if result is UNSET and error is not UNSET:
         return Failure(None if id is UNSET else id, error)
     if error is UNSET and id is not UNSET and id is not None:
@@ -159,6 +160,8 @@ def encode(message: Message) -> bytes:
         frame = _encode_whole(message)
     except Exception as error:  # values bring code of their own, which may raise anything
         raise _not_json(error) from error
+    if b"\n" in frame or b"\r" in frame:  # between the tokens of a `Raw` that came pretty-printed
+        frame = frame.replace(b"\n", b" ").replace(b"\r", b" ")
     return frame if frame.isascii() else _escaped(frame)
 
 

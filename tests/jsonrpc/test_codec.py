@@ -106,6 +106,7 @@ def test_message_that_breaks_a_rule_is_refused_under_its_id(frame: bytes, is_rep
     refused = malformed(frame)
 
     assert (refused.id, refused.error.code, refused.is_reply) == ("r-9", INVALID_REQUEST, is_reply)
+    assert refused.is_bare == (b"method" not in frame and not is_reply)
 
 
 @pytest.mark.parametrize("frame", [b'{"jsonrpc":"2.0",%s}' % REPLY, b'{"jsonrpc":"2.0","id":null,%s}' % REPLY])
@@ -378,3 +379,11 @@ def test_raw_json_is_written_as_it_stands_beside_half_a_surrogate_pair() -> None
     frame = encode(Success(1, {"beside": "\ud800", "value": Raw(b'{"a":[1]}')}))
 
     assert json.loads(frame)["result"] == {"beside": "\ufffd", "value": {"a": [1]}}
+
+
+def test_raw_json_that_came_in_lines_goes_out_in_one() -> None:
+    """From HTTP to stdio, say, where the rest of the frame would be a line of its own."""
+    frame = encode(Success(1, Raw(b'{\r\n  "a": "\\n",\n  "b": [1,\r2]\n}')))
+
+    assert len(frame.splitlines()) == 1
+    assert json.loads(frame)["result"] == {"a": "\n", "b": [1, 2]}
