@@ -160,7 +160,7 @@ def _elicit_params(call: Inbound) -> ElicitRequestParams | ElicitRequestURLParam
     try:
         return ELICITATION_CREATE.decode_params(call.params)
     except (msgspec.DecodeError, RecursionError) as error:
-        raise McpError(INVALID_PARAMS, f"Invalid params: {error}") from None
+        raise McpError(INVALID_PARAMS, f"Invalid params: {error!s:.200}") from None
 
 
 def _is_mapping(value: Any) -> TypeGuard[Mapping[str, Any]]:

@@ -127,6 +127,8 @@ class Tools:
             return result_of(value, tool.returns)
         except ValueError as error:
             return failed(f"Tool {name!r} returned what it must not: {error}")
+        except Exception as error:  # noqa: BLE001 - what a value does when it is looked at is the tool's doing, too
+            return _failure(name, error)
 
     async def _invoke(self, tool: _Registered, values: dict[str, Any]) -> Any:
         if tool.inline:
