@@ -254,7 +254,7 @@ class ToolError(DedalusError):
 
     def __str__(self) -> str:
         code = getattr(self.code, "value", self.code)  # an Enum member stands for its value
-        return self.message if code is None else f"[{code}] {self.message}"
+        return f"{self.message}" if code is None else f"[{code}] {self.message}"  # a message may be anything
 
 
 _E = TypeVar("_E", bound="McpError")

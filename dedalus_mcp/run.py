@@ -12,8 +12,9 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Sequence
-from contextlib import AbstractAsyncContextManager
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager, suppress
 from typing import Any, TypeGuard, cast
 
 import anyio
@@ -32,11 +33,19 @@ logger = logging.getLogger("dedalus_mcp")
 # A sync tool may be in the middle of something when the client goes.  It gets this long, in
 # seconds, before `run` leaves it behind: a thread cannot be stopped, only left.
 THREAD_GRACE_SECONDS = 1.0
+# A coroutine that swallows its cancellation keeps the event loop from ending; it gets this long.
+LOOP_GRACE_SECONDS = 1.0
 
 
 def run(server: MCPServer, transport: str | Target | Duplex = "stdio") -> None:
     """Serve as a whole program: see `MCPServer.run`."""
-    anyio.run(_serve_program, server, transport)
+    # From a thread, since the loop itself is what may be stuck.
+    leaving = threading.Timer(THREAD_GRACE_SECONDS + LOOP_GRACE_SECONDS, os._exit, (0,))
+    leaving.daemon = True
+    try:
+        anyio.run(_serve_program, server, transport, leaving.start)
+    finally:
+        leaving.cancel()
 
 
 async def serve(server: MCPServer, transport: str | Target | Duplex = "stdio") -> None:
@@ -153,13 +162,17 @@ async def _stop_at_signal(
         task_status.started()
 
 
-async def _serve_program(server: MCPServer, transport: str | Target | Duplex) -> None:
+async def _serve_program(
+    server: MCPServer, transport: str | Target | Duplex, served: Callable[[], object]
+) -> None:
     await serve(server, transport)
+    served()
     with anyio.move_on_after(THREAD_GRACE_SECONDS):
         await server.threads.idle()
     if server.threads.busy:
         for stream in (sys.stdout, sys.stderr):
-            stream.flush()
+            with suppress(AttributeError, OSError, ValueError):  # None without such a descriptor; closed; broken
+                stream.flush()
         os._exit(0)  # the interpreter would wait for the thread, for ever if need be
 
 

@@ -43,6 +43,7 @@ LAYERS = {
     "dedalus_mcp_transports.http_security": 2,
     "dedalus_mcp_transports.http_session": 2,
     "dedalus_mcp.jsonrpc.*": 3,
+    "dedalus_mcp.threads": 3,
     "dedalus_mcp.server*": 4,
     "dedalus_mcp.client*": 4,
     "dedalus_mcp_transports.*": 5,

@@ -14,7 +14,6 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, TypeAlias, TypeGuard
 
 import msgspec
-from anyio import to_thread
 
 from dedalus_mcp.client.delivery import Deliveries, Delivery
 from dedalus_mcp.client.form import Form
@@ -24,6 +23,7 @@ from dedalus_mcp.jsonrpc.messages import Notice
 from dedalus_mcp.jsonrpc.peer import Peer
 from dedalus_mcp.schema import forms
 from dedalus_mcp.schema.signature import is_async, parameters
+from dedalus_mcp.threads import Threads
 from dedalus_mcp.types import (
     Capability,
     ClientCapabilities,
@@ -39,6 +39,10 @@ from dedalus_mcp.types.methods import ELICITATION_CREATE, MESSAGE, PING
 __all__ = ("ElicitationAnswer", "ElicitationHandler", "Handlers", "LoggingHandler", "UrlElicitationHandler")
 
 logger = logging.getLogger("dedalus_mcp")
+
+# Threads that ask a person at once, those included whose question the server has taken back: a
+# server that asks and cancels in turn would otherwise start them without end.
+MAX_ASKED = 40
 
 ElicitationAnswer: TypeAlias = ElicitResult | Mapping[str, Any] | ErrorData
 """What a handler returns: the result, or the content of an accepting one, or an error to reply with."""
@@ -81,6 +85,7 @@ class Handlers:
         self._elicitation: Callable[[Any], Any] | None = elicitation
         self._takes_form = elicitation is not None and _takes_form(elicitation)
         self._elicitation_url: Callable[[Any], Any] | None = elicitation_url
+        self._threads = Threads(MAX_ASKED)
         self._log = None if logging is None else Delivery(logging, deliveries)
 
     @property
@@ -136,7 +141,7 @@ class Handlers:
                 answer = await handler(question)
             else:
                 # Packed, since trio refuses a bare coroutine from a thread.
-                (answer,) = await to_thread.run_sync(lambda: (handler(question),), abandon_on_cancel=True)
+                (answer,) = await self._threads.run(lambda: (handler(question),))
                 if inspect.isawaitable(answer):
                     answer = await answer
         return _legal(answer, schema)
@@ -160,7 +165,7 @@ def _elicit_params(call: Inbound) -> ElicitRequestParams | ElicitRequestURLParam
     try:
         return ELICITATION_CREATE.decode_params(call.params)
     except (msgspec.DecodeError, RecursionError) as error:
-        raise McpError(INVALID_PARAMS, f"Invalid params: {error}") from None
+        raise McpError(INVALID_PARAMS, f"Invalid params: {error!s:.200}") from None
 
 
 def _is_mapping(value: Any) -> TypeGuard[Mapping[str, Any]]:

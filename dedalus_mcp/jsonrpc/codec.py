@@ -14,6 +14,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import cache
 from typing import Any, Literal, TypeAlias, cast
 
 import msgspec
@@ -28,6 +30,10 @@ __all__ = ("Decoded", "decode", "encode", "encode_batch", "plain")
 # More messages than any peer needs at once, and few enough to refuse each of them by itself:
 # a megabyte of garbage items would otherwise hold up the event loop for many seconds.
 MAX_BATCH = 1000
+
+# A frame that cannot be read is parsed once more to find its id, which takes up to 25 times its
+# size in memory; of a longer one, in bytes, the two ends must do.
+MAX_RECOVERED = 4 << 20
 
 Decoded: TypeAlias = Message | Malformed | list[Message | Malformed]
 
@@ -44,7 +50,15 @@ class _Envelope(msgspec.Struct):
 
 
 _decode_envelope = msgspec.json.Decoder(_Envelope).decode
-_decode_items = msgspec.json.Decoder(list[Raw]).decode
+
+
+@cache
+def _items_decoder() -> Callable[[bytes | Raw], msgspec.Struct]:
+    # Not `list[Raw]`: that would make an object of each of thirty million items before they could
+    # be counted.  This stops at the first one too many.
+    fields = [(f"item{number}", Raw | UnsetType, UNSET) for number in range(MAX_BATCH)]
+    items = msgspec.defstruct("_Items", fields, array_like=True, forbid_unknown_fields=True)
+    return msgspec.json.Decoder(items).decode
 
 
 def decode(frame: bytes | Raw) -> Decoded:
@@ -71,7 +85,7 @@ def _classify(envelope: _Envelope) -> Message | Malformed:
 def _reply(envelope: _Envelope) -> Message | Malformed:
     id, result, error = envelope.id, envelope.result, envelope.error
     if result is UNSET and error is UNSET:
-        return _invalid(id, "a message has 'method', 'result' or 'error'")
+        return replace(_invalid(id, "a message has 'method', 'result' or 'error'"), is_bare=True)
     if result is UNSET and error is not UNSET:
         return Failure(None if id is UNSET else id, error)
     if error is UNSET and id is not UNSET and id is not None:
@@ -88,11 +102,14 @@ def _is_array(frame: bytes | Raw) -> bool:
 
 
 def _decode_batch(frame: bytes | Raw) -> list[Message | Malformed] | Malformed:
+    items: list[Raw] = []
     try:
-        items = _decode_items(frame)
+        items = [item for item in msgspec.structs.astuple(_items_decoder()(frame)) if item is not UNSET]
+    except msgspec.ValidationError:  # too many
+        pass
     except (msgspec.DecodeError, RecursionError) as error:
         return _malformed(frame, error)
-    if not 0 < len(items) <= MAX_BATCH:
+    if not items:
         return _invalid(None, f"a batch has 1 to {MAX_BATCH} messages")
     return [_invalid(None, "no batch inside a batch") if _is_array(item) else _decode_item(item) for item in items]
 
@@ -115,10 +132,12 @@ def _malformed(frame: bytes | Raw, error: Exception) -> Malformed:
 
 def _recover(frame: bytes | Raw) -> tuple[RequestId | None, bool]:
     # The standard parser reads what msgspec refuses whole: lone surrogates, NaN, huge numbers.
+    view = memoryview(frame)
+    if len(view) > MAX_RECOVERED:
+        return ends.whose(bytes(view[: ends.LENGTH]), bytes(view[-ends.LENGTH :]))
     try:
-        members = msgspec.convert(json.loads(str(memoryview(frame), "utf-8", "replace")), dict[str, Any])
+        members = msgspec.convert(json.loads(str(view, "utf-8", "replace")), dict[str, Any])
     except (ValueError, RecursionError, msgspec.ValidationError):
-        view = memoryview(frame)
         return ends.whose(bytes(view[: ends.LENGTH]), bytes(view[-ends.LENGTH :]))
     id = members.get("id")
     legible = isinstance(id, (int, str)) and not isinstance(id, bool)
@@ -141,6 +160,8 @@ def encode(message: Message) -> bytes:
         frame = _encode_whole(message)
     except Exception as error:  # values bring code of their own, which may raise anything
         raise _not_json(error) from error
+    if b"\n" in frame or b"\r" in frame:  # between the tokens of a `Raw` that came pretty-printed
+        frame = frame.replace(b"\n", b" ").replace(b"\r", b" ")
     return frame if frame.isascii() else _escaped(frame)
 
 

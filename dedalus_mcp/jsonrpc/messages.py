@@ -76,8 +76,11 @@ class Malformed:
         id: Its id, where one could be read.
         error: What is wrong with it; the reply to give where a reply is due.
         is_reply: It was meant as a reply, so it must never be answered.
+        is_bare: It has an id and says nothing: no message, or a reply whose null result was
+            left out on the way.
     """
 
     id: RequestId | None
     error: ErrorData
     is_reply: bool = False
+    is_bare: bool = False

@@ -123,7 +123,8 @@ class Peer:
         return isinstance(message, Malformed) and self._answers_malformed and not message.is_reply
 
     def _reject(self, message: Malformed, channel: Channel, batch: BatchReply | None) -> None:
-        if message.is_reply and message.id is not None:
+        is_reply = message.is_reply or (message.is_bare and not self._answers_malformed)
+        if is_reply and message.id is not None:
             self._ours.settle(message)
         elif not self._answerable(message):
             logger.warning("dropped a frame that is no message: %.160s", message.error.message)

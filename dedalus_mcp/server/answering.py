@@ -101,7 +101,7 @@ class Answering:
         except (msgspec.DecodeError, RecursionError) as error:
             self._terms(call.method, _meta(raw))  # raises, if that is wrong already
             why = "nested too deeply" if isinstance(error, RecursionError) else str(error)
-            raise McpError(INVALID_PARAMS, f"Invalid params: {why}") from None
+            raise McpError(INVALID_PARAMS, f"Invalid params: {why:.200}") from None
         return params, self._terms(call.method, params.meta)
 
     def _terms(self, method: str, meta: dict[str, Any] | None) -> Terms:

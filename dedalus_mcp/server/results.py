@@ -116,4 +116,4 @@ def _str(value: Any) -> str:
     try:
         return _text(str(value))
     except Exception as error:
-        raise ValueError(f"a {type(value).__name__}, whose str() fails: {error}") from error
+        raise ValueError(f"a {type(value).__name__}, whose str() fails with {type(error).__name__}") from error

@@ -23,7 +23,7 @@ from dedalus_mcp.schema.signature import is_async
 from dedalus_mcp.server.context import Context, active_context, get_context
 from dedalus_mcp.server.results import failed, result_of
 from dedalus_mcp.server.specs import ToolSpec
-from dedalus_mcp.server.threads import Threads
+from dedalus_mcp.threads import Threads
 from dedalus_mcp.types import CallToolResult, Tool
 from dedalus_mcp.types.content import Block, ResourceLink, UnknownContent
 from dedalus_mcp.types.messages import InputResponseRequestParams
@@ -139,6 +139,8 @@ class Tools:
             return result_of(value, tool.returns)
         except ValueError as error:
             return failed(f"Tool {name!r} returned what it must not: {error}")
+        except Exception as error:  # noqa: BLE001 - what a value does when it is looked at is the tool's doing, too
+            return _failure(name, error)
 
     async def _invoke(self, tool: _Registered, values: dict[str, Any]) -> Any:
         if tool.inline:

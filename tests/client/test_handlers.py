@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from types import MappingProxyType
@@ -13,11 +14,14 @@ import pytest
 from msgspec import UNSET, Raw
 
 from dedalus_mcp import Form, MCPClient, McpError, MCPServer, tool
+from dedalus_mcp.client import handlers
 from dedalus_mcp.client.delivery import Deliveries
 from dedalus_mcp.client.handlers import Handlers
 from dedalus_mcp.errors import ErrorData
 from dedalus_mcp.jsonrpc.messages import Notice
 from dedalus_mcp.types import ElicitRequestParams, ElicitResult, TextContent
+from tests.interaction.raw import INFO, Scripted
+from tests.interaction.raw import Raw as RawEnd
 
 if TYPE_CHECKING:
     from decimal import Decimal as OnlyForCheckers
@@ -164,3 +168,39 @@ async def test_bad_and_unknown_notices_are_dropped(caplog: pytest.LogCaptureFixt
 
     assert [message.data for message in heard] == [1]
     assert caplog.text.count("dropped a bad notifications/message") == 2
+
+
+async def test_threads_of_questions_taken_back_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that asks and cancels in turn gets no thread for each question."""
+    monkeypatch.setattr(handlers, "MAX_ASKED", 2)
+    begun, let_go, over = threading.Semaphore(0), threading.Event(), anyio.Event()
+    question = {"message": "n?", "requestedSchema": SCHEMA}
+
+    def stuck(params: ElicitRequestParams) -> dict[str, Any]:
+        begun.release()
+        assert let_go.wait(10)
+        return {"n": 1}
+
+    async def script(raw: RawEnd) -> None:
+        initialize = await raw.hear_method("initialize")
+        result = {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": INFO}
+        await raw.say({"id": initialize["id"], "result": result})
+        for id in range(2):
+            await raw.begin(id, "elicitation/create", question)
+            assert await anyio.to_thread.run_sync(begun.acquire)
+            await raw.notify("notifications/cancelled", requestId=id)
+        for id in range(2, 50):
+            await raw.begin(id, "elicitation/create", question)
+            await raw.notify("notifications/cancelled", requestId=id)
+        await raw.begin("wanted", "elicitation/create", question)
+        assert "result" in await raw.call("ping", "ping")
+        await anyio.wait_all_tasks_blocked()
+        assert not begun.acquire(blocking=False)
+        let_go.set()
+        assert (await raw.reply("wanted"))["result"]["content"] == {"n": 1}
+        over.set()
+
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as group:
+            async with MCPClient.connect(Scripted(group, script), elicitation=stuck, revision="2025-11-25"):
+                await over.wait()

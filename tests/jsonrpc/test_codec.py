@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from collections import UserDict
 from typing import Any
 
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from msgspec import UNSET, Raw
 
 from dedalus_mcp.errors import INVALID_REQUEST, PARSE_ERROR, ErrorData, LocalProtocolError
-from dedalus_mcp.jsonrpc.codec import MAX_BATCH, decode, encode, encode_batch, plain
+from dedalus_mcp.jsonrpc.codec import MAX_BATCH, MAX_RECOVERED, decode, encode, encode_batch, plain
 from dedalus_mcp.jsonrpc.messages import Call, Failure, Malformed, Message, Notice, Success
 
 IDS = [1, "1", "0", 0, "007", "a", "", -5, 2**53, 2**53 + 1, 10**30, "\u00e9\U0001f600"]
@@ -105,6 +106,7 @@ def test_message_that_breaks_a_rule_is_refused_under_its_id(frame: bytes, is_rep
     refused = malformed(frame)
 
     assert (refused.id, refused.error.code, refused.is_reply) == ("r-9", INVALID_REQUEST, is_reply)
+    assert refused.is_bare == (b"method" not in frame and not is_reply)
 
 
 @pytest.mark.parametrize("frame", [b'{"jsonrpc":"2.0",%s}' % REPLY, b'{"jsonrpc":"2.0","id":null,%s}' % REPLY])
@@ -228,6 +230,27 @@ def test_batch_has_a_bound_however_short_its_items_are() -> None:
     """Refusing half a million items one by one took half a minute, and 55 MB of reply."""
     assert isinstance(decode(b"[" + b"1," * (MAX_BATCH - 1) + b"1]"), list)
     assert malformed(b"[" + b"1," * MAX_BATCH + b"1]").error.code == INVALID_REQUEST
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        b"[" + b"1," * MAX_RECOVERED + b"1]",
+        b'{"jsonrpc":"2.0","id":1,"result":{"x":[' + b"{}," * MAX_RECOVERED + b"NaN]}}",
+        b'{"id":1,"result":{"x":[' + b"{}," * MAX_RECOVERED + b"1]}}",
+        b'{"jsonrpc":"2.0","id":1,"result":{"x":[' + b"{}," * MAX_RECOVERED,
+    ],
+    ids=["batch", "no JSON", "no message", "cut off"],
+)
+def test_frame_that_cannot_be_read_takes_no_more_memory_than_itself(frame: bytes) -> None:
+    """As objects, its items would take 25 times that."""
+    tracemalloc.start()
+    try:
+        found = malformed(frame)
+        assert tracemalloc.get_traced_memory()[1] < len(frame)
+    finally:
+        tracemalloc.stop()
+    assert (found.id, found.is_reply) == ((None, False) if frame[:1] == b"[" else (1, True))
 
 
 def test_encoded_batch_is_read_back_as_its_messages() -> None:
@@ -356,3 +379,11 @@ def test_raw_json_is_written_as_it_stands_beside_half_a_surrogate_pair() -> None
     frame = encode(Success(1, {"beside": "\ud800", "value": Raw(b'{"a":[1]}')}))
 
     assert json.loads(frame)["result"] == {"beside": "\ufffd", "value": {"a": [1]}}
+
+
+def test_raw_json_that_came_in_lines_goes_out_in_one() -> None:
+    """From HTTP to stdio, say, where the rest of the frame would be a line of its own."""
+    frame = encode(Success(1, Raw(b'{\r\n  "a": "\\n",\n  "b": [1,\r2]\n}')))
+
+    assert len(frame.splitlines()) == 1
+    assert json.loads(frame)["result"] == {"a": "\n", "b": [1, 2]}

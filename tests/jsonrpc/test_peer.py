@@ -150,6 +150,21 @@ async def test_reply_that_breaks_a_rule_fails_its_call_at_once(reply: Any) -> No
         assert await wire.quiet() == []
 
 
+async def test_client_takes_an_id_alone_for_a_reply_whose_null_was_left_out() -> None:
+    """B002: some servers leave out what is null; a server that is told so says what is missing."""
+    bare = {"jsonrpc": "2.0", "id": 1}
+    async with conversing(answers_malformed=False) as (conversation, wire), Asking(conversation.peer) as asking:
+        waiting = asking("a")
+        await wire.receive()
+        await wire.send(bare)
+        with pytest.raises(RemoteProtocolError, match="bad reply to 'a'"):
+            await waiting()
+        assert await wire.quiet() == []
+    async with conversing() as (_, wire):
+        await wire.send(bare)
+        assert (await wire.receive())["error"]["code"] == -32600
+
+
 async def test_call_that_is_no_json_is_refused_and_nothing_is_sent() -> None:
     """B124."""
     async with conversing() as (conversation, wire):

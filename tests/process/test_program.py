@@ -51,11 +51,6 @@ with server.binding():
                 pass
 
     @tool
-    async def stuck_in_a_thread():
-        await get_context().info("begun")
-        await anyio.to_thread.run_sync(server_is_gone.wait)
-
-    @tool
     def stuck():
         anyio.from_thread.run(get_context().info, "begun")
         server_is_gone.wait()
@@ -115,9 +110,7 @@ def test_calls_are_answered_though_nobody_reads_stderr(how: str) -> None:
 
 
 @pytest.mark.parametrize("end", ["end of stdin", "signal"])
-@pytest.mark.parametrize(
-    ("tool", "stderr"), [("never_ends", True), ("stuck", True), ("stuck", False), ("stuck_in_a_thread", True)]
-)
+@pytest.mark.parametrize(("tool", "stderr"), [("never_ends", True), ("stuck", True), ("stuck", False)])
 def test_nothing_that_a_tool_does_keeps_the_process_alive(tool: str, end: str, *, stderr: bool) -> None:
     """B050: also a tool that swallows its cancellation, a thread, and a process without stderr."""
     with running(stderr=stderr) as program:

@@ -69,6 +69,15 @@ async def test_what_is_wrong_with_the_envelope_is_said_before_what_is_wrong_with
     assert not_there["error"]["code"] == -32601
 
 
+async def test_a_huge_value_is_not_sent_back_to_say_that_it_is_wrong() -> None:
+    async with serving(offering(echo)) as raw:
+        await raw.open("2025-11-25")
+        reply = await raw.call(1, "logging/setLevel", level="x" * 1_000_000)
+
+    assert reply["error"]["code"] == -32602
+    assert len(reply["error"]["message"]) < 300
+
+
 async def test_params_nested_too_deeply_are_refused_for_their_call_alone() -> None:
     async with serving(offering(echo)) as raw:
         await raw.open("2025-11-25")

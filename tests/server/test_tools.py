@@ -6,7 +6,7 @@ import asyncio
 import concurrent.futures
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Annotated, Any, Optional
 
 import anyio
@@ -189,6 +189,46 @@ async def test_a_value_that_is_not_what_was_promised_is_told_to_the_model() -> N
     result = await offering(lie).invoke_tool("lie")
     assert result.isError
     assert text(result).startswith("Tool 'lie' returned what it must not: result")
+
+
+class NoText:
+    def __str__(self) -> str:
+        raise Boom("secret")
+
+
+class NoItems(list[int]):
+    def __iter__(self) -> Iterator[int]:
+        raise Boom("secret")
+
+
+class NoModel:
+    def model_dump(self, **_: Any) -> Any:
+        raise Boom("secret")
+
+
+class NoAttributes:
+    def __getattr__(self, name: str) -> Any:
+        raise Boom("secret")
+
+
+@pytest.mark.parametrize("kind", [NoText, NoItems, NoModel, NoAttributes])
+async def test_a_value_that_fails_when_it_is_looked_at_is_told_without_internals(kind: type[Any]) -> None:
+    @tool
+    def odd() -> Any:
+        return kind()
+
+    result = await offering(odd).invoke_tool("odd")
+
+    assert result.isError
+    assert "secret" not in text(result)
+
+
+async def test_a_tool_error_may_have_any_message() -> None:
+    @tool
+    def fail() -> None:
+        raise ToolError(404)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+
+    assert text(await offering(fail).invoke_tool("fail")) == "404"
 
 
 async def test_a_plain_function_that_returns_an_awaitable_is_awaited_in_the_event_loop() -> None:

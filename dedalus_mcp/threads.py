@@ -3,7 +3,7 @@
 A thread cannot be stopped.  So a cancelled call leaves at once, and its thread keeps the place
 that it takes until it returns: cancelling calls in a row cannot pile threads up.
 
-Layer: L4.
+Layer: L3.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ import anyio
 import pytest
 from anyio import wait_all_tasks_blocked
 
-from dedalus_mcp.server.threads import Threads
+from dedalus_mcp.threads import Threads
 
 variable: ContextVar[str] = ContextVar("variable", default="unset")
 
@@ -191,7 +191,7 @@ async def test_a_caller_cancelled_before_its_thread_begins_frees_the_place(monke
         late.append(lambda: work(*args))
         await anyio.sleep_forever()
 
-    monkeypatch.setattr("dedalus_mcp.server.threads.to_thread.run_sync", never)
+    monkeypatch.setattr("dedalus_mcp.threads.to_thread.run_sync", never)
     with anyio.fail_after(5):
         async with anyio.create_task_group() as group:
             group.start_soon(threads.run, lambda: pytest.fail("ran"))
