@@ -91,7 +91,7 @@ class Guard:
     """
 
     def __init__(self, settings: TransportSecuritySettings, bound_host: str | None = None) -> None:
-        bound = LOOPBACK[0] if bound_host is None else bound_host.strip("[]").lower()
+        bound = LOOPBACK[0] if bound_host is None else bound_host.strip("[]").removesuffix(".").lower()
         names = LOOPBACK if bound in EVERY_INTERFACE else (*LOOPBACK, bound)
         hosts = [_host_entry(each) for each in settings.allowed_hosts]
         self._enabled = settings.enable_dns_rebinding_protection
