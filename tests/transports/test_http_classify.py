@@ -136,7 +136,7 @@ def test_params_that_are_no_object_are_no_request() -> None:
     ids=str,
 )
 def test_a_modern_request_names_its_version_in_its_body(body: Any) -> None:
-    """HTTP-75, VER-08: the missing key comes before any header, and the answer lists our versions."""
+    """HTTP-75: the missing key comes before any header, and the answer lists our versions."""
     route = post(body, MODERN_HEADER)
 
     message = refused(route, INVALID_PARAMS)
@@ -257,7 +257,7 @@ def test_a_modern_client_sends_no_replies() -> None:
 
 @pytest.mark.parametrize("headers", [{}, MODERN_HEADER], ids=["legacy", "modern"])
 def test_what_is_no_message_is_refused_under_its_id(headers: dict[str, str]) -> None:
-    """Row 13, HTTP-13: a broken reply is refused under none."""
+    """Row 13: a broken reply is refused under none."""
     refused(post(b"{", headers), PARSE_ERROR, None)
     refused(post({"jsonrpc": "1.0", "id": 7, "method": "x"}, headers), INVALID_REQUEST, 7)
     refused(post({"jsonrpc": "2.0", "id": 7}, headers), INVALID_REQUEST, 7)
@@ -327,7 +327,7 @@ def test_only_one_revision_has_batches() -> None:
     ],
 )
 def test_a_modern_error_has_the_status_of_its_code(code: int, status: int) -> None:
-    """HTTP-57, HTTP-60, HTTP-75, AMB-04."""
+    """AMB-04."""
     assert status_of(code) == status
 
 
