@@ -36,7 +36,6 @@ COUNT = mirrored(schema(count=annotated("Count", "integer")))
 
 
 def test_annotated_properties_are_found_at_any_depth_in_their_order() -> None:
-    """HTTP-61."""
     found = mirrored(
         schema(
             b=annotated("B"),
@@ -73,7 +72,7 @@ def test_what_is_no_annotation_annotates_nothing(given_schema: dict[str, Any]) -
     "name", ["", "My Region", "Region:", "R\u00e9gion", "Re\tgion", "a\n", "a\r", 5, None, ["a"]], ids=ascii
 )
 def test_an_annotation_is_a_token(name: Any) -> None:
-    """HTTP-62, HTTP-63."""
+    """HTTP-63."""
     fault = annotation_fault(schema(region=annotated(name)))
 
     assert fault is not None
@@ -86,7 +85,7 @@ def test_an_annotation_is_a_token(name: Any) -> None:
     ids=str,
 )
 def test_only_strings_integers_and_booleans_can_be_annotated(kind: Any) -> None:
-    """HTTP-62, HTTP-63."""
+    """HTTP-63."""
     fault = annotation_fault(schema(region=annotated("Region", kind)))
 
     assert fault is not None
@@ -152,7 +151,7 @@ def test_a_schema_may_be_nested_deeper_than_the_stack() -> None:
     ids=ascii,
 )
 def test_a_value_is_mirrored(value: Any, header: str) -> None:
-    """HTTP-61, HTTP-64."""
+    """HTTP-64."""
     assert param_headers(REGION, {"region": value, "other": "x"}) == {"Mcp-Param-Region": header}
     assert check_params(REGION, {"region": value}, headers(region=header)) is None
 

@@ -30,7 +30,7 @@ def test_ids_are_visible_ascii_and_nobody_guesses_them() -> None:
 
 @pytest.mark.parametrize("owner", ["you", "", None, "me ", "\ud800", "=me"], ids=ascii)
 def test_another_ones_session_is_not_found(owner: str | None) -> None:
-    """SEC-01, SEC-02: the id alone opens nothing."""
+    """SEC-02: the id alone opens nothing."""
     sessions = Sessions[int](max_sessions=10, idle_seconds=60)
     id = sessions.add(1, "me", 0)
 

@@ -42,6 +42,12 @@ def test_an_event_may_have_an_id_a_type_and_a_retry() -> None:
     )
 
 
+def test_each_field_may_stand_alone() -> None:
+    assert event(b"1", id="s") == b"id: s\ndata: 1\n\n"
+    assert event(b"1", event="e") == b"event: e\ndata: 1\n\n"
+    assert event(b"1", retry=0) == b"retry: 0\ndata: 1\n\n"
+
+
 def test_a_priming_event_has_an_id_and_no_data() -> None:
     """HTTP-36."""
     assert priming("s_0") == b"id: s_0\ndata: \n\n"

@@ -150,7 +150,7 @@ def _batch(items: list[Message | Malformed], *, modern: bool) -> Route | Refused
 
 
 def _peek(params: Raw | UnsetType) -> _Params | None:
-    """The members that matter here; None where `params` is no object."""
+    """The members that matter here; None where `params` is no object, or not readable."""
     if params is UNSET:
         return _NOTHING
     try:
@@ -167,7 +167,7 @@ def _version_in(params: _Params | None) -> Any:
 def _climb(call: Call, params: _Params | None, version: str | None, headers: Headers) -> Route | Refused:
     """Take the checks of a modern request, the first that fails deciding."""
     if params is None:
-        return _refused(INVALID_REQUEST, "Invalid request: 'params' is an object", call.id)
+        return _refused(INVALID_REQUEST, "Invalid request: 'params' is no readable object", call.id)
     meta = params.meta if isinstance(params.meta, _Meta) else _Meta()
     if not isinstance(meta.version, str):
         return _refused(INVALID_PARAMS, _incomplete(PROTOCOL_VERSION_KEY, "a string"), call.id, _supported(version))

@@ -140,6 +140,8 @@ def _schemas(root: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], tuple
     while waiting:
         found, path = waiting.pop()
         schema = _members(found)
+        if not schema:
+            continue  # `true`, `false`, an absent keyword: no schemas in it
         yield schema, path or ()
         inner: list[tuple[Any, tuple[str, ...] | None]] = [(each, None) for each in _elsewhere(schema)]
         for name, each in _members(schema.get("properties")).items():

@@ -3,9 +3,10 @@
 A web page that has its own name resolve to this machine reaches a local server from the
 visitor's browser.  Its requests still carry the page's name: in `Host`, and in `Origin`.
 
-    no allowed_hosts    the loopback names and the host bound to; bound to every interface, any
-                        Host, since the names that lead here are not known
-    no allowed_origins  the pages of those same hosts, never any page
+    no allowed_hosts    the loopback names and the host bound to; on a server bound to every
+                        interface any, since the names that lead there are not known
+    no allowed_origins  pages of the hosts that are known by name, or of loopback: never any page,
+                        so that a rebound one is refused there too
 
 Source: MCP 2026-07-28, basic/transports/streamable-http, "Security warning"; RFC 6454.
 Layer: L2; imports nothing of this package.
@@ -31,6 +32,7 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9.:/_\[\]-]")
 _PORTS = {"http": "80", "https": "443"}
 _TRUTH = {**dict.fromkeys(("1", "true", "yes", "on"), True), **dict.fromkeys(("0", "false", "no", "off"), False)}
 _MEMO = 256  # pairs of Host and Origin known to be good; a server has a few
+_LONGEST_MEMO = 512  # characters of such a pair: two long names, and a bound where any name is allowed
 
 
 class TransportSecuritySettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -91,7 +93,7 @@ class Guard:
     """
 
     def __init__(self, settings: TransportSecuritySettings, bound_host: str | None = None) -> None:
-        bound = LOOPBACK[0] if bound_host is None else bound_host.strip("[]").lower()
+        bound = LOOPBACK[0] if bound_host is None else bound_host.strip("[]").removesuffix(".").lower()
         names = LOOPBACK if bound in EVERY_INTERFACE else (*LOOPBACK, bound)
         hosts = [_host_entry(each) for each in settings.allowed_hosts]
         self._enabled = settings.enable_dns_rebinding_protection
@@ -119,10 +121,15 @@ class Guard:
         if origin is not None and not (_ANY in self._origins or _is_one_of(self._origins, _read(_ORIGIN, origin))):
             said = f"Origin {_harmless(origin)}"
             return Refusal(403, f"{said} is not allowed here; the setting allowed_origins names the origins that are")
+        self._remember(host, origin)
+        return None
+
+    def _remember(self, host: str | None, origin: str | None) -> None:
+        if len(host or "") + len(origin or "") > _LONGEST_MEMO:
+            return
         if len(self._good) >= _MEMO:
             self._good.clear()
         self._good.add((host, origin))
-        return None
 
 
 @dataclass(frozen=True, slots=True)

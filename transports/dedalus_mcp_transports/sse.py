@@ -141,7 +141,8 @@ class Events:
             lines = self._lines(chunk)
             rest = lines.pop()
             if lines and self._open:
-                lines[0] = bytes(self._open) + lines[0]
+                self._open += lines[0]
+                lines[0] = bytes(self._open)
                 self._open.clear()
             if self._take(lines, events):
                 self._open += rest
@@ -154,7 +155,7 @@ class Events:
         """Forget what is unfinished: the stream has ended.
 
         Raises:
-            RemoteProtocolError: As `feed`, if it had events to return at the time.
+            RemoteProtocolError: An event was longer than `max_event`.
         """
         self._open.clear()
         self._reset()
