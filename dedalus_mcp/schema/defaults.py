@@ -3,7 +3,7 @@
 msgspec leaves plain defaults of dataclasses out of the instance's own attributes.  Everything
 that looks there, its own encoder too, would take them for missing.
 
-Layer: L1; imports msgspec only.
+Layer: L1; imports `shapes` only.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from typing import Any, cast
 
 import msgspec
 
+from dedalus_mcp.schema.shapes import is_object
+
 __all__ = ("complete",)
 
 
@@ -21,10 +23,10 @@ def complete(value: Any) -> None:
     left: list[Any] = [value]
     while left:
         one = left.pop()
-        if isinstance(one, list | tuple | set | frozenset):
+        if is_object(one):
+            left += one.values()
+        elif isinstance(one, list | tuple | set | frozenset):
             left += cast("list[Any]", one)
-        elif isinstance(one, dict):
-            left += cast("dict[Any, Any]", one).values()
         elif isinstance(one, msgspec.Struct):
             left += [getattr(one, name) for name in one.__struct_fields__]
         elif dataclasses.is_dataclass(one):
