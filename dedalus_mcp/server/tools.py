@@ -10,7 +10,7 @@ import logging
 import re
 from collections.abc import Callable
 from functools import partial
-from types import UnionType
+from types import NoneType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
 from msgspec import UNSET, Raw
@@ -126,14 +126,14 @@ class Tools:
         return await self._run(tool, values, in_process=in_process)
 
     async def _run(self, tool: _Registered, values: dict[str, Any], *, in_process: bool) -> CallToolResult:
-        for parameter in tool.arguments.injected:
-            values[parameter] = get_context()
+        for parameter, annotation in tool.arguments.injected.items():
+            values[parameter] = active_context() if NoneType in get_args(annotation) else get_context()
         name = tool.definition.name
         try:
             value = await self._invoke(tool, values)
         except Exception as error:  # the boundary: it becomes the result, and one log entry
             if in_process and not isinstance(error, ToolError):
-                raise
+                raise only_mcp_error(error) or error from None
             return _failure(name, error)
         try:
             return result_of(value, tool.returns)

@@ -201,6 +201,8 @@ async def test_threads_of_questions_taken_back_are_bounded(monkeypatch: pytest.M
         over.set()
 
     with anyio.fail_after(5):
-        async with anyio.create_task_group() as group:
-            async with MCPClient.connect(Scripted(group, script), elicitation=stuck, revision="2025-11-25"):
-                await over.wait()
+        async with (
+            anyio.create_task_group() as group,
+            MCPClient.connect(Scripted(group, script), elicitation=stuck, revision="2025-11-25"),
+        ):
+            await over.wait()

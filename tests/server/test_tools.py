@@ -137,7 +137,7 @@ async def test_what_a_tool_raises_is_told_to_the_model_without_internals(
     def fail() -> None:
         raise error
 
-    result = await offering(fail).invoke_tool("fail")
+    result = await offering(fail).tools.call("fail", None)
 
     assert result.isError
     assert text(result) == said
