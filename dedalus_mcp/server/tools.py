@@ -131,7 +131,7 @@ class Tools:
         name = tool.definition.name
         try:
             value = await self._invoke(tool, values)
-        except Exception as error:  # the boundary: it becomes the result, and one log entry
+        except Exception as error:  # noqa: BLE001 - the boundary: it becomes the result, and one log entry
             if in_process and not isinstance(error, ToolError):
                 raise only_mcp_error(error) or error from None
             return _failure(name, error)
