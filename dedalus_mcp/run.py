@@ -162,9 +162,7 @@ async def _stop_at_signal(
         task_status.started()
 
 
-async def _serve_program(
-    server: MCPServer, transport: str | Target | Duplex, served: Callable[[], object]
-) -> None:
+async def _serve_program(server: MCPServer, transport: str | Target | Duplex, served: Callable[[], object]) -> None:
     await serve(server, transport)
     served()
     with anyio.move_on_after(THREAD_GRACE_SECONDS):

@@ -16,8 +16,8 @@ from dedalus_mcp.server.config import ServerConfig
 from dedalus_mcp.server.lifespan import Lifespan
 from dedalus_mcp.server.prompts import Prompts
 from dedalus_mcp.server.specs import PromptSpec, ToolSpec, binding, extract_spec, icons_of
-from dedalus_mcp.threads import Threads
 from dedalus_mcp.server.tools import Tools
+from dedalus_mcp.threads import Threads
 from dedalus_mcp.transport import Duplex, Target
 from dedalus_mcp.types import (
     CallToolResult,

@@ -188,7 +188,7 @@ async def test_threads_of_questions_taken_back_are_bounded(monkeypatch: pytest.M
         assert (await raw.reply("wanted"))["result"]["content"] == {"n": 1}
         over.set()
 
-    with anyio.fail_after(5):
-        async with anyio.create_task_group() as group:
+    async with anyio.create_task_group() as group:
+        with anyio.fail_after(5):
             async with MCPClient.connect(Scripted(group, script), elicitation=stuck, revision="2025-11-25"):
                 await over.wait()

@@ -12,7 +12,6 @@ import codecs
 import io
 import os
 import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from typing import IO, Any, TypeAlias
@@ -41,7 +40,6 @@ LINE_BYTES = 64 * 1024
 
 PATIENCE = 1000
 """Milliseconds to wait for a reader of our own stderr before what the child says is dropped."""
-
 
 
 class Stderr:
