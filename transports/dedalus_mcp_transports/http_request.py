@@ -6,7 +6,6 @@ Layer: L5.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
-from functools import cached_property
 from typing import Any, TypeAlias
 
 from dedalus_mcp.jsonrpc.codec import encode
@@ -45,11 +44,15 @@ class HttpRequest:
         self.fields = Headers(scope["headers"])
         self.session_id: str | None = None
         self.principal: str | None = None
+        self._headers: Mapping[str, str] | None = None
 
-    @cached_property
+    @property
     def headers(self) -> Mapping[str, str]:
         """The headers by lower-case name, for handlers; the last of a name wins."""
-        return {name.decode("latin-1"): value.decode("latin-1") for name, value in self.scope["headers"]}
+        if self._headers is None:
+            pairs = self.scope["headers"]
+            self._headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in pairs}
+        return self._headers
 
     async def body(self, receive: Receive, limit: int) -> bytes:
         """Read the whole body.
