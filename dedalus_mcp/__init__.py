@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from dedalus_mcp.server.specs import ToolSpec as ToolSpec
     from dedalus_mcp.server.specs import extract_spec as extract_spec
     from dedalus_mcp.types import Icon as Icon
+    from dedalus_mcp_transports.http_serve import HttpServer as HttpServer
+    from dedalus_mcp_transports.http_server import HttpSettings as HttpSettings
     from dedalus_mcp_transports.stdio import StdioServer as StdioServer
 
 _HOME = {
@@ -43,6 +45,8 @@ _HOME = {
     "ElicitationConfig": "dedalus_mcp.server.config",
     "Field": "dedalus_mcp.schema.fields",
     "Form": "dedalus_mcp.client.form",
+    "HttpServer": "dedalus_mcp_transports.http_serve",
+    "HttpSettings": "dedalus_mcp_transports.http_server",
     "Icon": "dedalus_mcp.types",
     "Limits": "dedalus_mcp.jsonrpc.peer",
     "MCPClient": "dedalus_mcp.client.client",
@@ -71,6 +75,8 @@ __all__ = (
     "ElicitationConfig",
     "Field",
     "Form",
+    "HttpServer",
+    "HttpSettings",
     "Icon",
     "Limits",
     "MCPClient",

@@ -15,7 +15,7 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
-from typing import Any, TypeGuard, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, cast
 
 import anyio
 from anyio.abc import TaskStatus
@@ -24,9 +24,15 @@ from dedalus_mcp.jsonrpc.duplex import Conversation
 from dedalus_mcp.jsonrpc.peer import Peer
 from dedalus_mcp.jsonrpc.tasks import Tasks
 from dedalus_mcp.server.server import MCPServer
-from dedalus_mcp.transport import Channel, Duplex, Oversized, Receiver, Target
+from dedalus_mcp.transport import Channel, Duplex, Host, Oversized, Receiver, Target
+
+if TYPE_CHECKING:
+    from dedalus_mcp_transports.http_server import HttpApp
 
 __all__ = ("Hosted", "InMemory", "asgi_app", "open_target", "run", "serve", "serve_duplex")
+
+Transport: TypeAlias = str | Host | Target | Duplex
+"""What a server can be served on: a transport by name, or an object that is one."""
 
 logger = logging.getLogger("dedalus_mcp")
 
@@ -37,7 +43,7 @@ THREAD_GRACE_SECONDS = 1.0
 LOOP_GRACE_SECONDS = 1.0
 
 
-def run(server: MCPServer, transport: str | Target | Duplex = "stdio") -> None:
+def run(server: MCPServer, transport: Transport = "stdio") -> None:
     """Serve as a whole program: see `MCPServer.run`."""
     # From a thread, since the loop itself is what may be stuck.
     leaving = threading.Timer(THREAD_GRACE_SECONDS + LOOP_GRACE_SECONDS, os._exit, (0,))
@@ -48,25 +54,35 @@ def run(server: MCPServer, transport: str | Target | Duplex = "stdio") -> None:
         leaving.cancel()
 
 
-async def serve(server: MCPServer, transport: str | Target | Duplex = "stdio") -> None:
+async def serve(server: MCPServer, transport: Transport = "stdio") -> None:
     """Serve until the client ends or the program is told to stop: see `MCPServer.serve`."""
     if isinstance(transport, str):
         transport = _by_name(transport)
-    if _is_target(transport):
+    if _is_host(transport):
+        await transport.serve(Hosted(server))
+    elif _is_target(transport):
         await _serve_until_stopped(server, await transport.open())
     else:
         await serve_duplex(server, cast("Duplex", transport))
 
 
-def _by_name(name: str) -> Target:
-    if name != "stdio":
-        raise ValueError(f"Unsupported transport {name!r}; legal is 'stdio', or a transport object")
-    from dedalus_mcp_transports.stdio import ServerStdio  # noqa: PLC0415 - loaded where it is used
+def _by_name(name: str) -> Host | Target:
+    if name == "stdio":
+        from dedalus_mcp_transports.stdio import ServerStdio  # noqa: PLC0415 - loaded where it is used
 
-    return ServerStdio()
+        return ServerStdio()
+    if name in ("streamable-http", "streamable_http", "shttp", "http"):
+        from dedalus_mcp_transports.http_serve import HttpServer  # noqa: PLC0415 - likewise
+
+        return HttpServer()
+    raise ValueError(f"Unsupported transport {name!r}; legal are 'stdio', 'streamable-http', or a transport object")
 
 
-def _is_target(transport: Target | Duplex) -> TypeGuard[Target]:
+def _is_host(transport: object) -> TypeGuard[Host]:
+    return callable(getattr(transport, "serve", None))
+
+
+def _is_target(transport: object) -> TypeGuard[Target]:
     return callable(getattr(transport, "open", None))
 
 
@@ -113,11 +129,11 @@ class _HostedConversation:
         return self._answering.revision
 
 
-def asgi_app(server: MCPServer, **settings: Any) -> Any:
+def asgi_app(server: MCPServer, bound_host: str | None, settings: dict[str, Any]) -> HttpApp:
     """Make the ASGI application of a server: see `MCPServer.asgi_app`."""
     from dedalus_mcp_transports.http_server import HttpApp, HttpSettings  # noqa: PLC0415 - loaded where it is used
 
-    return HttpApp(Hosted(server), HttpSettings(**settings))
+    return HttpApp(Hosted(server), HttpSettings(**settings), bound_host=bound_host)
 
 
 def _conversation(server: MCPServer, duplex: Duplex) -> Conversation:
@@ -162,7 +178,7 @@ async def _stop_at_signal(
         task_status.started()
 
 
-async def _serve_program(server: MCPServer, transport: str | Target | Duplex, served: Callable[[], object]) -> None:
+async def _serve_program(server: MCPServer, transport: Transport, served: Callable[[], object]) -> None:
     await serve(server, transport)
     served()
     with anyio.move_on_after(THREAD_GRACE_SECONDS):

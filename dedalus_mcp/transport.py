@@ -31,6 +31,7 @@ __all__ = (
     "Carrier",
     "Channel",
     "Duplex",
+    "Host",
     "Oversized",
     "Receiver",
     "Reply",
@@ -202,6 +203,14 @@ class Receiver(Protocol):
 
     async def idle(self) -> None:
         """Return when no handler runs."""
+        ...
+
+
+class Host(Protocol):
+    """Something that serves an application as a whole program, such as an HTTP server."""
+
+    async def serve(self, application: Application) -> None:
+        """Serve until the program is told to stop."""
         ...
 
 

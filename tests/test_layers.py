@@ -67,7 +67,7 @@ THIRD_PARTY = {
 THIRD_PARTY_OF = {
     "dedalus_mcp.jsonrpc.tasks": {"trio"},  # only when that is the loop that runs
     "dedalus_mcp_transports.http_client": {"httpx"},
-    "dedalus_mcp_transports.http_server": {"uvicorn"},
+    "dedalus_mcp_transports.http_serve": {"uvicorn"},
 }
 """What one module may import besides."""
 

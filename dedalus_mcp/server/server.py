@@ -5,10 +5,10 @@ Layer: L4; `serve` and `run` are doors to `dedalus_mcp.run`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeAlias
 
 from dedalus_mcp.server import asks
 from dedalus_mcp.server.answering import Answering
@@ -18,7 +18,7 @@ from dedalus_mcp.server.prompts import Prompts
 from dedalus_mcp.server.specs import PromptSpec, ToolSpec, binding, extract_spec, icons_of
 from dedalus_mcp.server.tools import Tools
 from dedalus_mcp.threads import Threads
-from dedalus_mcp.transport import Duplex, Target
+from dedalus_mcp.transport import Duplex, Host, Target
 from dedalus_mcp.types import (
     CallToolResult,
     ElicitRequestParams,
@@ -33,7 +33,10 @@ from dedalus_mcp.types import (
     ToolsCapability,
 )
 
-__all__ = ("MCPServer",)
+__all__ = ("ASGIApp", "MCPServer")
+
+ASGIApp: TypeAlias = Callable[[Any, Any, Any], Coroutine[Any, Any, None]]
+"""An application as ASGI defines it: `await app(scope, receive, send)`."""
 
 
 class _Default:
@@ -221,11 +224,30 @@ class MCPServer:
         """Return what answers one connection; for those who host a server themselves."""
         return Answering(self)
 
-    async def serve(self, transport: str | Target | Duplex = "stdio") -> None:
+    def asgi_app(self, *, bound_host: str | None = None, **settings: Any) -> ASGIApp:
+        """Return an ASGI application that serves streamable HTTP, of every revision at one path.
+
+        It mounts anywhere, needs no lifespan and answers one where it is offered.
+
+        Args:
+            bound_host: The host that it will be reached at, where that is known: then it is
+                allowed besides loopback.
+            settings: The fields of `dedalus_mcp_transports.http_server.HttpSettings`.
+
+        Raises:
+            TypeError: There is no such setting.
+            ValueError: A setting's value is not legal.
+        """
+        from dedalus_mcp.run import asgi_app  # noqa: PLC0415 - the door: run knows the transports
+
+        return asgi_app(self, bound_host, settings)
+
+    async def serve(self, transport: str | Host | Target | Duplex = "stdio") -> None:
         """Serve until the client ends, or the program is told to stop.
 
         Args:
-            transport: "stdio"; something that opens the program's own connection, such as
+            transport: "stdio"; "streamable-http", on 127.0.0.1 and port 8000 or `PORT`; an
+                `HttpServer` for other places and settings; something that opens the program's own connection, such as
                 `ServerStdio(max_frame=...)`, and then, too, SIGINT and SIGTERM end it; or a
                 connection (`Duplex`) to serve one client on.
 
@@ -236,7 +258,7 @@ class MCPServer:
 
         await serve(self, transport)
 
-    def run(self, transport: str | Target | Duplex = "stdio") -> None:
+    def run(self, transport: str | Host | Target | Duplex = "stdio") -> None:
         """Serve, as a whole program: starts an event loop and returns when all is over.
 
         Raises:

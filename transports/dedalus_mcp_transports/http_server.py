@@ -26,7 +26,7 @@ from dedalus_mcp.errors import INTERNAL_ERROR, INVALID_REQUEST, ErrorData
 from dedalus_mcp.jsonrpc.codec import Decoded, decode
 from dedalus_mcp.jsonrpc.messages import Call, Failure
 from dedalus_mcp.jsonrpc.tasks import Tasks
-from dedalus_mcp.transport import Application, Reply
+from dedalus_mcp.transport import Application, Receiver, Reply
 from dedalus_mcp_transports.event_log import EventLog, EventNotFound, MemoryEventLog
 from dedalus_mcp_transports.http_channel import Form, PostChannel
 from dedalus_mcp_transports.http_classify import Refused, Route, classify, legacy_revision, status_of
@@ -51,6 +51,8 @@ logger = logging.getLogger("dedalus_mcp")
 
 SESSION = b"mcp-session-id"
 LAST_EVENT = b"last-event-id"
+# How long handlers may take to clean up once the server has ended them.
+CLOSING_SECONDS = 1.0
 
 
 class HttpSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -112,9 +114,13 @@ class HttpApp:
         elif scope["type"] == "lifespan":
             await self._lifespan(receive, send)
 
-    async def aclose(self) -> None:
-        """End every session and stream, and take down what the application has set up."""
-        await self._service().aclose()
+    async def aclose(self, drain: float = 0.0) -> None:
+        """End every session and stream, and take down what the application has set up.
+
+        Args:
+            drain: How long running calls may go on, in seconds; new ones are refused meanwhile.
+        """
+        await self._service().aclose(drain)
 
     def _service(self) -> _Service:
         key = lowlevel.current_token().native_token
@@ -127,12 +133,14 @@ class HttpApp:
         if not self._is_here(request.scope):
             await respond(send, 404, b"Not found")
             return
-        headers = request.headers if request.scope["method"] == "OPTIONS" else None
         refusal = self._guard.check(_header(request, b"host"), _header(request, b"origin"))
         if refusal is not None:
             await respond_failure(send, refusal.status, _failure(INVALID_REQUEST, refusal.message))
             return
         service = self._service()
+        if service.draining:
+            await respond(send, 503, b"The server is shutting down", (b"connection", b"close"))
+            return
         if not service.ready:
             await service.begin()
         match request.scope["method"]:
@@ -143,7 +151,6 @@ class HttpApp:
             case "DELETE":
                 await service.delete(request, send)
             case _:
-                del headers
                 await respond(send, 405, b"", (b"allow", b"GET, POST, DELETE"))
 
     def _is_here(self, scope: Scope) -> bool:
@@ -168,23 +175,35 @@ class _Service:
 
     def __init__(self, application: Application, settings: HttpSettings) -> None:
         self.ready = False
+        self.draining = False
         self._application = application
         self._settings = settings
         self._sessions: Sessions[LegacySession] = Sessions(settings.max_sessions, settings.session_idle_seconds)
         self._life = _Life(application)
         self._pulse = _Pulse(settings.keep_alive_seconds)
         self._form = Form.JSON if settings.json_only else Form.STREAM if settings.always_stream else Form.LATE
-        self._streams: set[SessionStream] = set()
+        self._alone: set[Receiver] = set()  # the conversations of single requests
 
     async def begin(self) -> None:
         await self._life.enter()
         self.ready = True
 
-    async def aclose(self) -> None:
-        for session in self._sessions.close():
-            session.close("the server is shutting down")
+    async def aclose(self, drain: float) -> None:
+        self.draining = True
+        sessions = self._sessions.close()
+        receivers = [*self._alone, *(session.receiver for session in sessions)]
+        for session in sessions:
+            session.stream.end()
+        with anyio.move_on_after(drain):
+            for receiver in receivers:
+                await receiver.idle()
+        for receiver in receivers:
+            receiver.close("the server is shutting down")
+        with anyio.move_on_after(CLOSING_SECONDS):
+            for receiver in receivers:
+                await receiver.idle()
         await self._life.leave()
-        self.ready = False
+        self.ready = self.draining = False
 
     # POST.
 
@@ -225,11 +244,15 @@ class _Service:
             await channel.flush()
         if channel.over:
             return
-        if await self._left(channel, receive):
-            channel.leave()
-            receiver.close("the client closed the stream")
-            await receiver.idle()
-            await _gone(channel, send)
+        self._alone.add(receiver)
+        try:
+            if await self._left(channel, receive):
+                channel.leave()
+                receiver.close("the client closed the stream")
+                await receiver.idle()
+                await _gone(channel, send)
+        finally:
+            self._alone.discard(receiver)
 
     async def _legacy(self, request: HttpRequest, message: Decoded, route: Route, receive: Receive, send: Send) -> None:
         if isinstance(message, Call) and message.method == "initialize":
