@@ -68,6 +68,18 @@ def checked(form: Form) -> OnlyForCheckers:
     return form.accept(n=1)  # type: ignore[return-value]
 
 
+class Always:
+    def __init__(self, answer: Any) -> None:
+        self.answer = answer
+
+    def __call__(self, params: ElicitRequestParams) -> Any:
+        return self.answer
+
+
+def takes_anything(*params: Any) -> dict[str, Any]:
+    return {"n": 8}
+
+
 def returns_awaitable(params: ElicitRequestParams) -> Awaitable[Mapping[str, Any]]:
     async def later() -> Mapping[str, Any]:
         return {"n": 4}
@@ -82,12 +94,12 @@ def returns_awaitable(params: ElicitRequestParams) -> Awaitable[Mapping[str, Any
         (partial(by_keyword, extra=3), 3),
         (checked, 1),
         (returns_awaitable, 4),
-        (lambda params: {"n": 5}, 5),
-        (lambda params: MappingProxyType({"n": 6}), 6),
-        (lambda params: {}, 7),
-        (lambda *params: {"n": 8}, 8),
+        (Always({"n": 5}), 5),
+        (Always(MappingProxyType({"n": 6})), 6),
+        (Always({}), 7),
+        (takes_anything, 8),
     ],
-    ids=["partial", "partial-async", "unresolvable-return", "awaitable", "lambda", "mapping", "default", "star"],
+    ids=["partial", "partial-async", "unresolvable-return", "awaitable", "object", "mapping", "default", "star"],
 )
 async def test_every_callable_answers(handler: Any, found: int) -> None:
     """ELIC-15, ELIC-18: defaults are filled in."""
@@ -97,7 +109,7 @@ async def test_every_callable_answers(handler: Any, found: int) -> None:
 @pytest.mark.parametrize("action", ["decline", "cancel"])
 async def test_content_goes_with_an_acceptance_alone(action: Any) -> None:
     """ELIC-16."""
-    assert await answered(lambda params: ElicitResult(action=action, content={"n": 1})) == f"{action} None"
+    assert await answered(Always(ElicitResult(action=action, content={"n": 1}))) == f"{action} None"
 
 
 @pytest.mark.parametrize(
@@ -115,7 +127,7 @@ async def test_what_is_no_legal_answer_becomes_an_error(
     returned: Any, code: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.CRITICAL)
-    assert await answered(lambda params: returned, "ask_code") == str(code)
+    assert await answered(Always(returned), "ask_code") == str(code)
 
 
 async def test_a_handlers_own_error_tells_the_server_nothing(caplog: pytest.LogCaptureFixture) -> None:

@@ -15,7 +15,8 @@ from dedalus_mcp.types import ElicitRequestParams, TextContent
 
 SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
 PARAMS = ElicitRequestParams(message="n?", requestedSchema=SCHEMA)
-server = MCPServer("asking", config=ServerConfig(elicitation=ElicitationConfig(timeout=0.05)))
+server = MCPServer("asking")
+impatient = MCPServer("impatient", config=ServerConfig(elicitation=ElicitationConfig(timeout=0.05)))
 
 
 @tool
@@ -40,7 +41,7 @@ async def from_child_tasks() -> str:
 @tool
 async def uncaught_in_a_group() -> None:
     async with anyio.create_task_group() as group:
-        group.start_soon(server.request_elicitation, PARAMS)
+        group.start_soon(impatient.request_elicitation, PARAMS)
 
 
 @prompt("ask")
@@ -48,7 +49,8 @@ async def from_a_prompt(arguments: dict[str, str]) -> list[tuple[str, str]]:
     return [("user", f"{(await server.request_elicitation(PARAMS)).content}")]
 
 
-server.collect(from_a_thread, from_child_tasks, uncaught_in_a_group, from_a_prompt)
+server.collect(from_a_thread, from_child_tasks, from_a_prompt)
+impatient.collect(uncaught_in_a_group)
 
 
 @pytest.mark.parametrize("revision", ["2025-06-18", "2025-11-25"])
@@ -70,7 +72,7 @@ async def test_the_configured_timeout_counts_and_a_failed_ask_in_a_group_is_told
         return {}
 
     with anyio.fail_after(10):
-        async with MCPClient.connect(server, revision="2025-11-25", elicitation=silent) as client:
+        async with MCPClient.connect(impatient, revision="2025-11-25", elicitation=silent) as client:
             result = await client.call_tool("uncaught_in_a_group")
     (block,) = result.content
     assert result.isError
