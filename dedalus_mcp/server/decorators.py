@@ -76,33 +76,48 @@ def tool(  # noqa: PLR0913 - the keywords of a decorator are its vocabulary
     return _attaching(spec)
 
 
+@overload
+def prompt(function: F, /) -> F: ...
+@overload
 def prompt(
-    name: str,
+    name: str | None = None,
     *,
     description: str | None = None,
     title: str | None = None,
     arguments: Sequence[PromptArgument | Mapping[str, Any]] | None = None,
     icons: Sequence[Icon | Mapping[str, Any]] | None = None,
     meta: Mapping[str, Any] | None = None,
-) -> Callable[[F], F]:
+) -> Callable[[F], F]: ...
+def prompt(
+    name: Any = None,
+    *,
+    description: str | None = None,
+    title: str | None = None,
+    arguments: Sequence[PromptArgument | Mapping[str, Any]] | None = None,
+    icons: Sequence[Icon | Mapping[str, Any]] | None = None,
+    meta: Mapping[str, Any] | None = None,
+) -> Any:
     """Make a function the renderer of a prompt that users can pick.
 
-    The function stays as it is.  It is called with a mapping of strings and returns messages:
-    see `dedalus_mcp.server.rendering`.
+    The function stays as it is.  It takes the mapping of arguments, all of them strings; or
+    parameters of its own, each of which is read from its string as its annotation says.  What it
+    may return: see `dedalus_mcp.server.rendering`.
 
     Args:
-        name: What clients ask for.
-        description: For people.
+        name: What clients ask for; the function's name if None.
+        description: For people; the docstring without its sections if None.
         title: For people, short.
-        arguments: The arguments it takes, as such or as mappings with `name`.
+        arguments: The arguments it takes, as such or as mappings with `name`; the function's
+            own parameters if None.
         icons: Icons as such or as mappings with `src` (or `url`).
         meta: The prompt's `_meta`.
 
     Raises:
         TypeError: A value is of the wrong kind.
     """
-    if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance] - `@prompt` without parentheses
-        raise TypeError(f"a prompt needs a name: @prompt('name'), not @prompt on {name!r}")
+    if callable(name):
+        attach(name, PromptSpec())
+        return name
     spec = PromptSpec(
         name=name,
         description=description,

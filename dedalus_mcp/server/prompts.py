@@ -12,6 +12,7 @@ from typing import Any
 
 from dedalus_mcp.errors import INVALID_PARAMS, McpError
 from dedalus_mcp.schema.arguments import summary
+from dedalus_mcp.server.renderers import Renderer
 from dedalus_mcp.server.rendering import render
 from dedalus_mcp.server.specs import PromptSpec
 from dedalus_mcp.types import GetPromptResult, Prompt
@@ -24,17 +25,17 @@ logger = logging.getLogger("dedalus_mcp")
 class _Registered:
     """One prompt, ready to be rendered."""
 
-    __slots__ = ("definition", "fn", "required")
+    __slots__ = ("definition", "renderer", "required")
 
     def __init__(self, fn: Callable[..., Any], spec: PromptSpec) -> None:
-        _check_renderer(fn, spec.name)
-        self.fn = fn
-        self.required = frozenset(argument.name for argument in spec.arguments or () if argument.required)
+        self.renderer = Renderer(fn, spec.arguments)
+        published = self.renderer.published
+        self.required = frozenset(argument.name for argument in published or () if argument.required)
         self.definition = Prompt(
-            name=spec.name,
+            name=_name_of(fn, spec),
             title=spec.title,
             description=spec.description if spec.description is not None else summary(fn) or None,
-            arguments=spec.arguments,
+            arguments=published,
             icons=spec.icons,
             meta=spec.meta,
         )
@@ -63,11 +64,13 @@ class Prompts:
         """Register a prompt; one of the same name is replaced.
 
         Raises:
-            TypeError: The renderer does not take one argument, the mapping.
+            TypeError: The renderer takes what strings cannot fill, or has no name.
         """
-        if spec.name in self._by_name:
-            logger.warning("prompt %r is registered twice: the last one counts", spec.name)
-        self._by_name[spec.name] = _Registered(fn, spec)
+        prompt = _Registered(fn, spec)
+        name = prompt.definition.name
+        if name in self._by_name:
+            logger.warning("prompt %r is registered twice: the last one counts", name)
+        self._by_name[name] = prompt
 
     async def get(self, name: str, arguments: Mapping[str, Any] | None) -> GetPromptResult:
         """Render a prompt.
@@ -87,19 +90,17 @@ class Prompts:
         missing = prompt.required - given.keys()
         if missing:
             raise McpError(INVALID_PARAMS, f"Missing required arguments: {', '.join(sorted(missing))}")
-        returned = prompt.fn(given)
+        returned = prompt.renderer.call(given)
         if inspect.isawaitable(returned):
             returned = await returned
         return render(returned, prompt.definition.description)
 
 
-def _check_renderer(fn: Callable[..., Any], name: str) -> None:
-    try:
-        inspect.signature(fn).bind({})
-    except TypeError:
-        raise TypeError(f"the renderer of prompt {name!r} must take one argument, the mapping of arguments") from None
-    except ValueError:  # no signature to look at
-        return
+def _name_of(fn: Any, spec: PromptSpec) -> str:
+    name = spec.name if spec.name is not None else getattr(fn, "__name__", None)
+    if not name or name == "<lambda>":
+        raise TypeError(f"{fn!r} has no name: give it one, as in @prompt('name')")
+    return str(name)
 
 
 def strings_only(arguments: Mapping[str, Any] | None) -> None:

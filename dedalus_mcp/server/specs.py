@@ -34,9 +34,9 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PromptSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """What `@prompt` was told."""
+    """What `@prompt` was told.  None: to be taken from the function."""
 
-    name: str
+    name: str | None = None
     description: str | None = None
     title: str | None = None
     arguments: list[PromptArgument] | None = None

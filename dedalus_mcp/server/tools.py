@@ -10,17 +10,17 @@ import logging
 import re
 from collections.abc import Callable
 from functools import partial
-from types import NoneType, UnionType
-from typing import Annotated, Any, Union, get_args, get_origin
+from typing import Any
 
-from msgspec import UNSET, Raw
+from msgspec import Raw
 
 from dedalus_mcp.errors import INVALID_PARAMS, AskFailed, CapabilityMissing, InvalidArguments, McpError, ToolError
 from dedalus_mcp.jsonrpc.failures import only_mcp_error
 from dedalus_mcp.schema.arguments import Arguments, summary
 from dedalus_mcp.schema.returns import Returns
 from dedalus_mcp.schema.signature import is_async
-from dedalus_mcp.server.context import Context, active_context, get_context
+from dedalus_mcp.server.context import active_context
+from dedalus_mcp.server.injection import context_for, is_context
 from dedalus_mcp.server.results import failed, result_of
 from dedalus_mcp.server.specs import ToolSpec
 from dedalus_mcp.threads import Threads
@@ -28,7 +28,7 @@ from dedalus_mcp.types import CallToolResult, Tool
 from dedalus_mcp.types.content import Block, ResourceLink, UnknownContent
 from dedalus_mcp.types.messages import InputResponseRequestParams
 
-__all__ = ("ToolCall", "Tools", "is_context")
+__all__ = ("ToolCall", "Tools")
 
 logger = logging.getLogger("dedalus_mcp")
 
@@ -127,7 +127,7 @@ class Tools:
 
     async def _run(self, tool: _Registered, values: dict[str, Any], *, in_process: bool) -> CallToolResult:
         for parameter, annotation in tool.arguments.injected.items():
-            values[parameter] = active_context() if NoneType in get_args(annotation) else get_context()
+            values[parameter] = context_for(annotation)
         name = tool.definition.name
         try:
             value = await self._invoke(tool, values)
@@ -148,14 +148,6 @@ class Tools:
         else:
             value = await self._threads.run(partial(tool.arguments.call, values))
         return await value if inspect.isawaitable(value) else value
-
-
-def is_context(annotation: Any, default: Any = UNSET) -> bool:
-    """Whether a parameter annotated so is given the `Context`."""
-    if isinstance(annotation, type):
-        return issubclass(annotation, Context)
-    alternatives = get_args(annotation) if get_origin(annotation) in {Annotated, Union, UnionType} else ()
-    return any(is_context(part) for part in alternatives)
 
 
 def _failure(name: str, error: Exception) -> CallToolResult:

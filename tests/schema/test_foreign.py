@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,25 @@ class Hooked(pydantic.BaseModel):
     hook: Callable[[], None]
 
 
+class Titled(pydantic.BaseModel, title="A title of its own"):
+    n: int
+
+
+class Loud(str):
+    __slots__ = ()
+
+
+class Properties(Mapping[str, int]):
+    def __getitem__(self, name: str) -> int:
+        return {"n": 1}[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(["n"])
+
+    def __len__(self) -> int:
+        return 1
+
+
 def seven(value: Any) -> int:
     return 7
 
@@ -45,6 +64,16 @@ def test_models_go_through_their_own_methods() -> None:
     assert encode(model) == {"N": 1, "twice": 2}
     assert set(describe(Model, "validation")["properties"]) == {"N"}
     assert set(describe(Model, "serialization")["properties"]) == {"N", "twice"}
+
+
+def test_a_title_is_kept_unless_it_only_repeats_the_name() -> None:
+    assert "title" not in describe(Model, "validation")
+    assert describe(Titled, "validation")["title"] == "A title of its own"
+
+
+def test_what_behaves_as_a_json_type_is_written_as_one() -> None:
+    assert type(encode(Loud("a"))) is str
+    assert encode(Properties()) == {"n": 1}
 
 
 def test_paths_are_strings() -> None:

@@ -225,11 +225,21 @@ def test_empty_lists_are_none() -> None:
     assert extract_spec(prompt("a", arguments=[], icons=[], meta={})(nothing)) == PromptSpec(name="a")
 
 
-def test_a_prompt_without_a_name_is_refused_at_once() -> None:
-    bare_prompt: Any = prompt
+@pytest.mark.parametrize("decorate", [prompt, prompt()], ids=["bare", "called"])
+def test_a_prompt_without_a_name_has_its_functions(decorate: Any) -> None:
+    def review(arguments: dict[str, str]) -> None: ...
+
+    assert collected(decorate(review)).prompt_names == ["review"]
+
+
+def test_a_prompt_whose_function_has_no_name_needs_one() -> None:
+    def nothing_said(arguments: dict[str, str]) -> None: ...
+
+    nothing_said.__name__ = "<lambda>"
+    nameless = prompt()(nothing_said)
 
     with pytest.raises(TypeError, match=r"@prompt\('name'\)"):
-        bare_prompt(nothing)
+        MCPServer("test").collect(nameless)
 
 
 def test_a_function_that_is_both_is_a_tool() -> None:

@@ -99,3 +99,17 @@ def test_a_method_shows_its_name() -> None:
     assert repr(CANCELLED) == "<NotificationMethod notifications/cancelled>"
     assert TOOLS_CALL.params is types.CallToolRequestParams
     assert TOOLS_CALL.result is types.CallToolResult
+
+
+def test_a_result_of_the_wrong_shape_is_refused() -> None:
+    for method in (PING, TOOLS_CALL):  # without content blocks in it, and with
+        with pytest.raises(msgspec.ValidationError):
+            method.decode_result(b"[]")
+        with pytest.raises(msgspec.ValidationError):
+            method.convert_result([])
+
+
+def test_a_block_of_an_unknown_type_does_not_fail_the_result() -> None:
+    result = TOOLS_CALL.decode_result(b'{"content":[{"type":"hologram","x":1}]}')
+
+    assert result.content == [types.UnknownContent(type="hologram", x=1)]

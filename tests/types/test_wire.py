@@ -82,3 +82,16 @@ def test_members_written_by_hand_are_checked_by_name_and_type() -> None:
         from_members({}, Point)
     with pytest.raises(TypeError, match="expected Point or a mapping of its members, not int"):
         members_of(5, Point)
+
+
+def test_a_choice_that_is_decoded_already_is_converted_as_well() -> None:
+    contents = {"uri": "a:", "text": "t"}
+
+    assert dec_hook(types.ResourceContents, contents) == types.TextResourceContents(uri="a:", text="t")
+
+
+def test_a_content_that_is_left_out_is_an_empty_array_of_its_own() -> None:
+    first, second = types.CallToolResult(), types.CallToolResult()
+
+    assert first.content == []
+    assert first.content is not second.content

@@ -53,7 +53,7 @@ def decorated_functions_are_what_they_were(desk: Desk) -> None:
 def wrong_values_are_refused() -> None:
     tool(7)  # type: ignore[call-overload]
     tool(annotations=7)  # type: ignore[call-overload]
-    prompt()  # type: ignore[call-arg]
+    prompt(7)  # type: ignore[call-overload]
     MCPServer()  # type: ignore[call-arg]
 
 

@@ -87,7 +87,7 @@ def made_patient(stream: TextIO | None, patience: int) -> Callable[[], None]:
         return lambda: None
 
     def undo() -> None:
-        with suppress(ValueError):  # closed meanwhile
+        with suppress(OSError, ValueError):  # closed meanwhile
             _refill(stream, own)
 
     return undo

@@ -108,13 +108,13 @@ class _Diversion:
             return
         self._open = _Diversion._active = False
         _flush(self._python_stdout)
-        for undo in reversed(self._patience):
-            undo()
         if sys.stdout is self._python_stderr:  # else somebody has replaced it meanwhile
             sys.stdout = self._python_stdout
         if self._has_stdin:
             os.dup2(self.stdin, 0)
         os.dup2(self.stdout, 1)
+        for undo in reversed(self._patience):  # only now: a stream to a file asks its descriptor where it stands
+            undo()
         os.close(self.stdin)
         os.close(self.stdout)
 
