@@ -13,14 +13,24 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Self, TypeVar, get_args
 
+import anyio
 import msgspec
 from msgspec import Raw
 
 from dedalus_mcp.client.delivery import Delivery
 from dedalus_mcp.client.handlers import ElicitationHandler, Handlers, LoggingHandler, UrlElicitationHandler
 from dedalus_mcp.client.link import Agreement, Link
-from dedalus_mcp.client.opening import Opening, open_link
-from dedalus_mcp.errors import ConnectionLost, RemoteProtocolError, ToolError
+from dedalus_mcp.client.opening import Opening, initialize, open_link
+from dedalus_mcp.client.repeating import Repeating
+from dedalus_mcp.errors import (
+    HEADER_MISMATCH,
+    ConnectionLost,
+    MCPConnectionError,
+    McpError,
+    RemoteProtocolError,
+    SessionExpiredError,
+    ToolError,
+)
 from dedalus_mcp.jsonrpc.clock import Timeout
 from dedalus_mcp.types import (
     CallToolRequestParams,
@@ -53,7 +63,7 @@ from dedalus_mcp.types.methods import (
 )
 from dedalus_mcp.types.revisions import MODERN
 
-__all__ = ("Connecting", "MCPClient", "ProgressHandler")
+__all__ = ("Connecting", "MCPClient", "ProgressHandler", "SessionLostHandler")
 
 P = TypeVar("P", bound=RequestParams)
 R = TypeVar("R")
@@ -61,6 +71,9 @@ PageT = TypeVar("PageT", bound=PaginatedResult)
 
 ProgressHandler = Callable[[ProgressNotificationParams], Awaitable[None] | None]
 """Hears the progress of one call, in order.  A plain `def` must not block."""
+
+SessionLostHandler = Callable[[SessionExpiredError], Awaitable[None] | None]
+"""Hears that the server had forgotten the session, once there is a new one.  A plain `def` must not block."""
 
 # A list of more pages than this is no list but a server that never ends.
 MAX_PAGES = 1000
@@ -104,10 +117,16 @@ class Connecting:
 class MCPClient:
     """A client of one server, made by `connect`.  Usable and closable from any task of its event loop."""
 
-    def __init__(self, link: Link, agreement: Agreement, timeout: Timeout | None) -> None:
+    def __init__(
+        self, link: Link, agreement: Agreement, opening: Opening, on_session_lost: SessionLostHandler | None = None
+    ) -> None:
         self._link = link
         self._agreement = agreement
-        self._timeout = timeout
+        self._opening = opening
+        self._timeout = opening.timeout
+        self._renewal = anyio.Lock()
+        self._repeating = Repeating()
+        self._session_lost = None if on_session_lost is None else Delivery(on_session_lost, link.deliveries)
 
     @classmethod
     def connect(  # noqa: PLR0913 - the settings of a connection, by keyword
@@ -121,13 +140,17 @@ class MCPClient:
         client_info: Implementation | None = None,
         timeout: TimeoutLike = 60.0,
         probe_timeout: float = 5.0,
+        headers: Mapping[str, str] | None = None,
+        auth: Any = None,
+        http_client: Any = None,
+        on_session_lost: SessionLostHandler | None = None,
     ) -> Connecting:
         """Connect to a server.
 
         What the client can do is declared exactly as handlers are given.
 
         Args:
-            target: A `StdioServer`; an `MCPServer`, to be served in this process; a connection
+            target: A URL; a `StdioServer`; an `MCPServer`, to be served in this process; a connection
                 (`Duplex`) or something that opens connections (`Target`).
             elicitation: Answers the server's questions to the user: an async function, or a
                 plain one that runs in a worker thread.  It takes `ElicitRequestParams`, or a
@@ -142,14 +165,21 @@ class MCPClient:
                 `Timeout`; None for no limit.  It stands still while the user is asked.
             probe_timeout: How long a server may ignore the probe for 2026-07-28 before it
                 counts as an older one, in seconds.
+            headers: What every request to a URL says; this and the next two are for a URL only,
+                and `StreamableHttp` takes more.
+            auth: An `httpx.Auth`, or whatever else the HTTP client takes for `auth=`.
+            http_client: An `httpx.AsyncClient` or `httpx2.AsyncClient` of yours; not closed.
+            on_session_lost: Hears that the server had forgotten the session (it was restarted,
+                say), once there is a new one.  What the server kept for the old one is gone.
 
         Returns:
             What to await for a client, or to enter with `async with` for one that is closed.
 
         Raises:
             TypeError: `target` is nothing that can be connected to.
-            ValueError: `revision` is none.
-            OSError: The connection cannot be made.
+            ValueError: `revision` is none, or a string is no URL.
+            OSError: The connection cannot be made; over HTTP an `MCPConnectionError`, whose
+                classes tell why.
             ConnectionLost: It ended meanwhile; the reason says what the server left behind.
             RequestTimeout: The server did not answer in time.
             RemoteProtocolError: There is no revision in common, or the answer is not legal.
@@ -171,8 +201,9 @@ class MCPClient:
         )
 
         async def open_client() -> MCPClient:
-            link, agreement = await open_link(open_target(target), opening)
-            return cls(link, agreement, patience)
+            opened = open_target(target, headers=headers, auth=auth, http_client=http_client)
+            link, agreement = await open_link(opened, opening)
+            return cls(link, agreement, opening, on_session_lost)
 
         return Connecting(open_client)
 
@@ -220,6 +251,9 @@ class MCPClient:
     ) -> R:
         """Make any request and return its typed result.
 
+        Where the reply gets lost, or the server has lost the session, what is safe to be
+        repeated is sent once more.
+
         Args:
             method: One of `dedalus_mcp.types.methods`.
             params: Its params.
@@ -231,6 +265,7 @@ class MCPClient:
             McpError: The server's error.
             RequestTimeout: No reply came in time; the server was told to stop.
             ConnectionLost: The connection is over.
+            MCPConnectionError: This request failed, over HTTP; its classes tell why.
             RemoteProtocolError: The reply is not legal.
             LocalProtocolError: The params are not JSON, or too many requests are open.
         """
@@ -238,7 +273,32 @@ class MCPClient:
             raise ConnectionLost(self._link.ended)
         patience = self._timeout if isinstance(timeout, _Default) else _timeout(timeout)
         heard = None if progress is None else _heard(Delivery(progress, self._link.deliveries))
-        return await self._link.request(method, params, timeout=patience, progress=heard)
+        call = partial(self._link.request, method, params, timeout=patience, progress=heard)
+        agreement = self._agreement
+        try:
+            result = await call()
+        except MCPConnectionError as error:
+            if isinstance(error, SessionExpiredError):
+                await self._renew(agreement, error)
+            if not self._repeating.may_repeat(method.name, params, error):
+                raise
+            result = await call()
+        except McpError as error:  # its schema mirrors arguments in a way that we have not seen (HTTP-67)
+            if error.code != HEADER_MISMATCH or not isinstance(params, CallToolRequestParams):
+                raise
+            await self.list_tools(timeout=timeout)
+            result = await call()
+        if isinstance(result, ListToolsResult):
+            self._repeating.listed(result)
+        return result
+
+    async def _renew(self, lost: Agreement, error: SessionExpiredError) -> None:
+        """Begin a new session, unless somebody has done that since `lost` was agreed on."""
+        async with self._renewal:
+            if self._agreement is lost:
+                self._agreement = await initialize(self._link, self._opening)
+                if self._session_lost is not None:
+                    self._session_lost.put(error)
 
     async def ping(self, *, timeout: TimeoutLike | _Default = _DEFAULT) -> None:
         """Return when the server has answered.  2026-07-28 has no ping: `server/discover` stands for it.
