@@ -13,24 +13,15 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Self, TypeVar, get_args
 
-import anyio
 import msgspec
 from msgspec import Raw
 
 from dedalus_mcp.client.delivery import Delivery
 from dedalus_mcp.client.handlers import ElicitationHandler, Handlers, LoggingHandler, UrlElicitationHandler
 from dedalus_mcp.client.link import Agreement, Link
-from dedalus_mcp.client.opening import Opening, initialize, open_link
-from dedalus_mcp.client.repeating import Repeating
-from dedalus_mcp.errors import (
-    HEADER_MISMATCH,
-    ConnectionLost,
-    MCPConnectionError,
-    McpError,
-    RemoteProtocolError,
-    SessionExpiredError,
-    ToolError,
-)
+from dedalus_mcp.client.opening import Opening, open_link
+from dedalus_mcp.client.requesting import Requests, SessionLostHandler
+from dedalus_mcp.errors import ToolError
 from dedalus_mcp.jsonrpc.clock import Timeout
 from dedalus_mcp.types import (
     CallToolRequestParams,
@@ -42,7 +33,6 @@ from dedalus_mcp.types import (
     ListToolsResult,
     LoggingLevel,
     PaginatedRequestParams,
-    PaginatedResult,
     ProgressNotificationParams,
     Prompt,
     RequestParams,
@@ -63,20 +53,13 @@ from dedalus_mcp.types.methods import (
 )
 from dedalus_mcp.types.revisions import MODERN
 
-__all__ = ("Connecting", "MCPClient", "ProgressHandler", "SessionLostHandler")
+__all__ = ("Connecting", "MCPClient", "ProgressHandler")
 
 P = TypeVar("P", bound=RequestParams)
 R = TypeVar("R")
-PageT = TypeVar("PageT", bound=PaginatedResult)
 
 ProgressHandler = Callable[[ProgressNotificationParams], Awaitable[None] | None]
 """Hears the progress of one call, in order.  A plain `def` must not block."""
-
-SessionLostHandler = Callable[[SessionExpiredError], Awaitable[None] | None]
-"""Hears that the server had forgotten the session, once there is a new one.  A plain `def` must not block."""
-
-# A list of more pages than this is no list but a server that never ends.
-MAX_PAGES = 1000
 
 
 class _Default:
@@ -121,12 +104,8 @@ class MCPClient:
         self, link: Link, agreement: Agreement, opening: Opening, on_session_lost: SessionLostHandler | None = None
     ) -> None:
         self._link = link
-        self._agreement = agreement
-        self._opening = opening
         self._timeout = opening.timeout
-        self._renewal = anyio.Lock()
-        self._repeating = Repeating()
-        self._session_lost = None if on_session_lost is None else Delivery(on_session_lost, link.deliveries)
+        self._requests = Requests(link, agreement, opening, on_session_lost)
 
     @classmethod
     def connect(  # noqa: PLR0913 - the settings of a connection, by keyword
@@ -224,22 +203,22 @@ class MCPClient:
     @property
     def revision(self) -> str:
         """The protocol revision that both sides speak."""
-        return self._agreement.revision
+        return self._requests.agreement.revision
 
     @property
     def server_info(self) -> Implementation | None:
         """Who the server says it is; not to be trusted."""
-        return self._agreement.server_info
+        return self._requests.agreement.server_info
 
     @property
     def server_capabilities(self) -> ServerCapabilities:
         """What the server can do."""
-        return self._agreement.capabilities
+        return self._requests.agreement.capabilities
 
     @property
     def instructions(self) -> str | None:
         """How to use the server, for the model."""
-        return self._agreement.instructions
+        return self._requests.agreement.instructions
 
     async def request(
         self,
@@ -269,36 +248,8 @@ class MCPClient:
             RemoteProtocolError: The reply is not legal.
             LocalProtocolError: The params are not JSON, or too many requests are open.
         """
-        if self._link.ended is not None:
-            raise ConnectionLost(self._link.ended)
-        patience = self._timeout if isinstance(timeout, _Default) else _timeout(timeout)
         heard = None if progress is None else _heard(Delivery(progress, self._link.deliveries))
-        call = partial(self._link.request, method, params, timeout=patience, progress=heard)
-        agreement = self._agreement
-        try:
-            result = await call()
-        except MCPConnectionError as error:
-            if isinstance(error, SessionExpiredError):
-                await self._renew(agreement, error)
-            if not self._repeating.may_repeat(method.name, params, error):
-                raise
-            result = await call()
-        except McpError as error:  # its schema mirrors arguments in a way that we have not seen (HTTP-67)
-            if error.code != HEADER_MISMATCH or not isinstance(params, CallToolRequestParams):
-                raise
-            await self.list_tools(timeout=timeout)
-            result = await call()
-        if isinstance(result, ListToolsResult):
-            self._repeating.listed(result)
-        return result
-
-    async def _renew(self, lost: Agreement, error: SessionExpiredError) -> None:
-        """Begin a new session, unless somebody has done that since `lost` was agreed on."""
-        async with self._renewal:
-            if self._agreement is lost:
-                self._agreement = await initialize(self._link, self._opening)
-                if self._session_lost is not None:
-                    self._session_lost.put(error)
+        return await self._requests.make(method, params, timeout=self._patience(timeout), progress=heard)
 
     async def ping(self, *, timeout: TimeoutLike | _Default = _DEFAULT) -> None:
         """Return when the server has answered.  2026-07-28 has no ping: `server/discover` stands for it.
@@ -331,7 +282,9 @@ class MCPClient:
             McpError, RequestTimeout, ConnectionLost: See `request`.
         """
         tools: list[Tool] = []
-        last = await self._drain(TOOLS_LIST, lambda page: tools.extend(page.tools), timeout)
+        last = await self._requests.make_all(
+            TOOLS_LIST, lambda page: tools.extend(page.tools), timeout=self._patience(timeout)
+        )
         return msgspec.structs.replace(last, tools=tools)
 
     async def list_tools_page(self, cursor: str | None = None) -> ListToolsResult:
@@ -383,7 +336,9 @@ class MCPClient:
             McpError, RequestTimeout, ConnectionLost: See `request`.
         """
         prompts: list[Prompt] = []
-        last = await self._drain(PROMPTS_LIST, lambda page: prompts.extend(page.prompts), timeout)
+        last = await self._requests.make_all(
+            PROMPTS_LIST, lambda page: prompts.extend(page.prompts), timeout=self._patience(timeout)
+        )
         return msgspec.structs.replace(last, prompts=prompts)
 
     async def list_prompts_page(self, cursor: str | None = None) -> ListPromptsResult:
@@ -419,24 +374,8 @@ class MCPClient:
         params = GetPromptRequestParams(name=name, arguments=given, meta=dict(meta) if meta else None)
         return await self.request(PROMPTS_GET, params, timeout=timeout, progress=progress)
 
-    async def _drain(
-        self,
-        method: Method[PaginatedRequestParams, PageT],
-        take: Callable[[PageT], None],
-        timeout: TimeoutLike | _Default,
-    ) -> PageT:
-        cursor: str | None = None
-        seen: set[str] = set()
-        for _ in range(MAX_PAGES):
-            page = await self.request(method, PaginatedRequestParams(cursor=cursor), timeout=timeout)
-            take(page)
-            cursor = page.nextCursor
-            if cursor is None:  # an empty string is a cursor (PAGE-04)
-                return page
-            if cursor in seen:
-                raise RemoteProtocolError(f"{method.name!r} does not end: the server repeats a cursor")
-            seen.add(cursor)
-        raise RemoteProtocolError(f"{method.name!r} does not end: more than {MAX_PAGES} pages, which is the limit")
+    def _patience(self, timeout: TimeoutLike | _Default) -> Timeout | None:
+        return self._timeout if isinstance(timeout, _Default) else _timeout(timeout)
 
 
 def _timeout(timeout: TimeoutLike) -> Timeout | None:

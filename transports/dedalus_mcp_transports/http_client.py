@@ -23,7 +23,7 @@ from dedalus_mcp_transports.http_sender import Sender, address
 from dedalus_mcp_transports.http_stream import Reconnect
 from dedalus_mcp_transports.lines import MAX_FRAME
 
-__all__ = ("Reconnect", "StreamableHttp")
+__all__ = ("StreamableHttp",)
 
 # Connections that are kept for later.  How many there may be at once is the number of open calls.
 KEPT_CONNECTIONS = 32

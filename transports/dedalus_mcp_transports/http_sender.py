@@ -61,7 +61,7 @@ class Response:
                     if patience is not None:
                         scope.deadline = min(scope.deadline, anyio.current_time() + patience)
             except Exception as error:
-                raise broken(error, self._where, begun=True) from error
+                raise _broken(error, self._where, begun=True) from error
 
     async def body(self, limit: int) -> bytes | None:
         """Return the body; None if it is longer than `limit` bytes.
@@ -154,10 +154,10 @@ class Sender:
             )
             return await self._client.send(request, stream=True, follow_redirects=False, **self._auth)
         except Exception as error:
-            raise broken(error, self.where, begun=type(error).__name__ not in _BEFORE) from error
+            raise _broken(error, self.where, begun=type(error).__name__ not in _BEFORE) from error
 
 
-def broken(error: Exception, where: str, *, begun: bool) -> MCPConnectionError:
+def _broken(error: Exception, where: str, *, begun: bool) -> MCPConnectionError:
     """Return the error for what the HTTP client raised."""
     if isinstance(error, MCPConnectionError):  # of an authentication flow that uses this package
         return error
