@@ -21,7 +21,7 @@ from dedalus_mcp.client.handlers import ElicitationHandler, Handlers, LoggingHan
 from dedalus_mcp.client.link import Agreement, Link
 from dedalus_mcp.client.opening import Opening, open_link
 from dedalus_mcp.client.requesting import Requests, SessionLostHandler
-from dedalus_mcp.errors import ToolError
+from dedalus_mcp.errors import ConnectionLost, ToolError
 from dedalus_mcp.jsonrpc.clock import Timeout
 from dedalus_mcp.types import (
     CallToolRequestParams,

@@ -128,7 +128,7 @@ class Wire:
         while not self._received:
             with anyio.fail_after(60):
                 frames = await self.duplex.receive()
-            self._received += [None if isinstance(frame, Oversized) else json.loads(frame) for frame in frames]
+            self._received += [json.loads(frame) if isinstance(frame, bytes) else None for frame in frames]
         return self._received.popleft()
 
     async def receive_many(self, count: int) -> list[Any]:

@@ -91,9 +91,8 @@ async def test_a_modern_request_says_in_headers_what_it_says_in_its_body() -> No
     async def then(asked: Asked, talk: Talk) -> None:
         await talk.result({**EMPTY, "resultType": "complete"}, mcp_session_id="not-wanted")
 
-    async with scripted(answering(then, MODERN)) as server:
-        async with MCPClient.connect(target(server.url)) as client:
-            await client.call_tool("größe")
+    async with scripted(answering(then, MODERN)) as server, MCPClient.connect(target(server.url)) as client:
+        await client.call_tool("größe")
 
     first, call = server.asked
     assert first.headers["mcp-method"] == "server/discover"
@@ -113,17 +112,20 @@ async def test_a_reply_may_come_as_json_or_on_a_stream_after_notices(revision: s
             await talk.result({**EMPTY, "resultType": "complete"})
             return
         token = asked.message["params"]["_meta"]["progressToken"]
-        notice = {"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progressToken": token, "progress": 1}}
+        notice = {
+            "jsonrpc": "2.0",
+            "method": "notifications/progress",
+            "params": {"progressToken": token, "progress": 1},
+        }
         whole = noise + event(notice) + event(talk.reply({**EMPTY, "resultType": "complete"}))
         await talk.stream()
         for i in range(len(whole)):
             await talk.raw(whole[i : i + 1])
 
     heard: list[float] = []
-    async with scripted(answering(then, revision)) as server:
-        async with MCPClient.connect(target(server.url)) as client:
-            assert (await client.call_tool("json")).content == []
-            assert (await client.call_tool("stream", progress=lambda told: heard.append(told.progress))).content == []
+    async with scripted(answering(then, revision)) as server, MCPClient.connect(target(server.url)) as client:
+        assert (await client.call_tool("json")).content == []
+        assert (await client.call_tool("stream", progress=lambda told: heard.append(told.progress))).content == []
 
     assert heard == [1]
 
@@ -137,13 +139,16 @@ async def test_a_slow_call_holds_up_no_other(revision: str) -> None:
             await release.wait()
         await talk.result({**EMPTY, "resultType": "complete"})
 
-    async with scripted(answering(then, revision)) as server:
-        async with MCPClient.connect(target(server.url)) as client, anyio.create_task_group() as group:
-            group.start_soon(client.call_tool, "slow")
-            await server.until("tools/call")
-            for _ in range(3):
-                await client.call_tool("quick")
-            release.set()
+    async with (
+        scripted(answering(then, revision)) as server,
+        MCPClient.connect(target(server.url)) as client,
+        anyio.create_task_group() as group,
+    ):
+        group.start_soon(client.call_tool, "slow")
+        await server.until("tools/call")
+        for _ in range(3):
+            await client.call_tool("quick")
+        release.set()
 
 
 @BOTH
@@ -174,11 +179,10 @@ async def test_a_refused_call_fails_alone_with_what_the_server_said(
             body = {"message": "Invalid parameter xyz"}
             await talk.answer(status, body, retry_after="7", www_authenticate='Bearer realm="x"')
 
-    async with scripted(answering(then, revision)) as server:
-        async with MCPClient.connect(target(server.url)) as client:
-            with pytest.raises(MCPConnectionError) as raised:
-                await client.call_tool("bad")
-            await client.call_tool("good")
+    async with scripted(answering(then, revision)) as server, MCPClient.connect(target(server.url)) as client:
+        with pytest.raises(MCPConnectionError) as raised:
+            await client.call_tool("bad")
+        await client.call_tool("good")
 
     error = raised.value
     assert type(error) is kind
@@ -200,10 +204,9 @@ async def test_the_body_of_a_refusal_is_told_in_part(body: bytes) -> None:
     async def then(asked: Asked, talk: Talk) -> None:
         await talk.answer(400, body, content_type="text/html")
 
-    async with scripted(answering(then)) as server:
-        async with MCPClient.connect(target(server.url)) as client:
-            with pytest.raises(BadRequestError) as raised:
-                await client.call_tool("t")
+    async with scripted(answering(then)) as server, MCPClient.connect(target(server.url)) as client:
+        with pytest.raises(BadRequestError) as raised:
+            await client.call_tool("t")
 
     assert len(str(raised.value)) < 2000
 
@@ -213,10 +216,9 @@ async def test_a_refusal_whose_body_never_ends_fails_soon() -> None:
         await talk.raw(b"HTTP/1.1 500 Oh\r\ncontent-length: 99\r\n\r\nsome")
         await talk.gone()
 
-    async with scripted(answering(then)) as server:
-        async with MCPClient.connect(target(server.url)) as client:
-            with pytest.raises(ServerError, match=r"\[500\] Oh by .*: some"):
-                await client.call_tool("t")
+    async with scripted(answering(then)) as server, MCPClient.connect(target(server.url)) as client:
+        with pytest.raises(ServerError, match=r"\[500\] Oh by .*: some"):
+            await client.call_tool("t")
 
 
 @pytest.mark.parametrize("status", [200, 400, 404, 500])
@@ -226,10 +228,9 @@ async def test_a_json_rpc_error_is_the_peers_whatever_its_status(status: int) ->
     async def then(asked: Asked, talk: Talk) -> None:
         await talk.refuse(status, -32601, "no such method", {"a": 1})
 
-    async with scripted(answering(then, MODERN)) as server:
-        async with MCPClient.connect(target(server.url)) as client:
-            with pytest.raises(McpError) as raised:
-                await client.call_tool("t")
+    async with scripted(answering(then, MODERN)) as server, MCPClient.connect(target(server.url)) as client:
+        with pytest.raises(McpError) as raised:
+            await client.call_tool("t")
 
     assert (raised.value.code, raised.value.message, raised.value.data) == (-32601, "no such method", {"a": 1})
     cause = raised.value.__cause__
@@ -260,10 +261,9 @@ async def test_an_answer_without_the_reply_fails_its_call(body: bytes, media: st
     async def then(asked: Asked, talk: Talk) -> None:
         await talk.answer(200, body, content_type=media)
 
-    async with scripted(answering(then)) as server:
-        async with MCPClient.connect(target(server.url), timeout=None) as client:
-            with pytest.raises(TransportError, match=r"\[200\] no MCP in the answer of"):
-                await client.call_tool("t")
+    async with scripted(answering(then)) as server, MCPClient.connect(target(server.url), timeout=None) as client:
+        with pytest.raises(TransportError, match=r"\[200\] no MCP in the answer of"):
+            await client.call_tool("t")
 
 
 @pytest.mark.parametrize("streams", [True, False])
@@ -276,10 +276,9 @@ async def test_a_reply_that_is_too_long_fails_its_call(streams: bool) -> None:
         else:
             await talk.answer(200, reply)
 
-    async with scripted(answering(then)) as server:
-        async with MCPClient.connect(target(server.url, max_message=2000)) as client:
-            with pytest.raises(RemoteProtocolError, match="longer than 2000 bytes"):
-                await client.call_tool("t")
+    async with scripted(answering(then)) as server, MCPClient.connect(target(server.url, max_message=2000)) as client:
+        with pytest.raises(RemoteProtocolError, match="longer than 2000 bytes"):
+            await client.call_tool("t")
 
 
 @BOTH
@@ -297,10 +296,12 @@ async def test_a_connection_that_ends_before_the_reply_fails_the_call(how: str, 
         elif how == "half a head":
             await talk.raw(b"HTTP/1.1 200 O")
 
-    async with scripted(answering(then, revision)) as server:
-        async with MCPClient.connect(target(server.url), timeout=None) as client:
-            with pytest.raises(MCPConnectionError) as raised:
-                await client.call_tool("t")
+    async with (
+        scripted(answering(then, revision)) as server,
+        MCPClient.connect(target(server.url), timeout=None) as client,
+    ):
+        with pytest.raises(MCPConnectionError) as raised:
+            await client.call_tool("t")
 
     assert raised.value.begun
     assert raised.value.status_code is None
@@ -323,9 +324,8 @@ async def test_a_legacy_stream_that_breaks_is_resumed_where_it_broke() -> None:
             calls.append(asked)
             await talk.stream(b"retry: 10\n", event(None, "a"))
 
-    async with scripted(script) as server:
-        async with MCPClient.connect(target(server.url), timeout=None) as client:
-            assert (await client.call_tool("t")).content == []
+    async with scripted(script) as server, MCPClient.connect(target(server.url), timeout=None) as client:
+        assert (await client.call_tool("t")).content == []
 
     resumed = [asked for asked in server.asked if "last-event-id" in asked.headers]
     assert [asked.headers["last-event-id"] for asked in resumed] == ["a", "b"]
@@ -342,10 +342,9 @@ async def test_a_stream_that_cannot_be_resumed_fails_its_call_after_bounded_atte
         elif not await legacy(asked, talk):
             await talk.stream(b"retry: 10\n", event(None, "a"))
 
-    async with scripted(script) as server:
-        async with MCPClient.connect(target(server.url, listen=False), timeout=None) as client:
-            with pytest.raises(MCPConnectionError) as raised:
-                await client.call_tool("t")
+    async with scripted(script) as server, MCPClient.connect(target(server.url, listen=False), timeout=None) as client:
+        with pytest.raises(MCPConnectionError) as raised:
+            await client.call_tool("t")
 
     assert raised.value.status_code == status
     assert raised.value.begun
@@ -360,10 +359,12 @@ async def test_a_modern_stream_is_never_resumed() -> None:
     async def then(asked: Asked, talk: Talk) -> None:
         await talk.stream(event(None, "a"))
 
-    async with scripted(answering(then, MODERN)) as server:
-        async with MCPClient.connect(target(server.url), timeout=None) as client:
-            with pytest.raises(MCPConnectionError, match="ended the stream before the reply"):
-                await client.call_tool("t")
+    async with (
+        scripted(answering(then, MODERN)) as server,
+        MCPClient.connect(target(server.url), timeout=None) as client,
+    ):
+        with pytest.raises(MCPConnectionError, match="ended the stream before the reply"):
+            await client.call_tool("t")
 
     assert server.count("GET") == 0
 
@@ -379,11 +380,10 @@ async def test_a_server_without_a_get_stream_is_asked_once(status: int, caplog: 
             await talk.result(EMPTY)
 
     with caplog.at_level(logging.INFO, "dedalus_mcp"):
-        async with scripted(script) as server:
-            async with MCPClient.connect(target(server.url)) as client:
-                await server.until("GET")
-                await wait_all_tasks_blocked()
-                await client.call_tool("t")
+        async with scripted(script) as server, MCPClient.connect(target(server.url)) as client:
+            await server.until("GET")
+            await wait_all_tasks_blocked()
+            await client.call_tool("t")
 
     assert server.count("GET") == 1
     assert [record for record in caplog.records if record.levelno > logging.INFO] == []
@@ -404,9 +404,8 @@ async def test_what_the_server_says_by_itself_is_heard_and_answered() -> None:
         else:
             await legacy(asked, talk)
 
-    async with scripted(script) as server:
-        async with MCPClient.connect(target(server.url)):
-            await pinged.wait()
+    async with scripted(script) as server, MCPClient.connect(target(server.url)):
+        await pinged.wait()
 
 
 async def test_a_get_stream_that_ends_again_and_again_is_given_up() -> None:
@@ -418,11 +417,10 @@ async def test_a_get_stream_that_ends_again_and_again_is_given_up() -> None:
         elif not await legacy(asked, talk):
             await talk.result(EMPTY)
 
-    async with scripted(script) as server:
-        async with MCPClient.connect(target(server.url)) as client:
-            await server.until("GET", 1 + SOON.attempts)
-            await wait_all_tasks_blocked()
-            await client.call_tool("t")
+    async with scripted(script) as server, MCPClient.connect(target(server.url)) as client:
+        await server.until("GET", 1 + SOON.attempts)
+        await wait_all_tasks_blocked()
+        await client.call_tool("t")
 
     assert server.count("GET") == 1 + SOON.attempts
 
@@ -454,12 +452,11 @@ async def test_a_modern_call_is_cancelled_by_closing_its_stream_alone() -> None:
         await talk.gone()
         left.set()
 
-    async with scripted(answering(then, MODERN)) as server:
-        async with MCPClient.connect(target(server.url)) as client:
-            with pytest.raises(RequestTimeout):
-                await client.call_tool("t", timeout=0.05)
-            await left.wait()
-            await wait_all_tasks_blocked()
+    async with scripted(answering(then, MODERN)) as server, MCPClient.connect(target(server.url)) as client:
+        with pytest.raises(RequestTimeout):
+            await client.call_tool("t", timeout=0.05)
+        await left.wait()
+        await wait_all_tasks_blocked()
 
     assert [asked.what for asked in server.asked] == ["server/discover", "tools/call"]
 
@@ -493,9 +490,8 @@ async def test_any_success_will_do_for_a_notice(status: int, caplog: pytest.LogC
         elif not await legacy(asked, talk):
             await talk.result(EMPTY)
 
-    async with scripted(script) as server:
-        async with MCPClient.connect(target(server.url)) as client:
-            await client.call_tool("t")
+    async with scripted(script) as server, MCPClient.connect(target(server.url)) as client:
+        await client.call_tool("t")
 
     assert caplog.records == []
 
@@ -509,9 +505,8 @@ async def test_a_notice_that_is_refused_is_logged(caplog: pytest.LogCaptureFixtu
         elif not await legacy(asked, talk):
             await talk.result(EMPTY)
 
-    async with scripted(script) as server:
-        async with MCPClient.connect(target(server.url)) as client:
-            await client.call_tool("t")
+    async with scripted(script) as server, MCPClient.connect(target(server.url)) as client:
+        await client.call_tool("t")
 
     assert "notifications/initialized did not arrive: [400]" in caplog.text
 
@@ -604,21 +599,21 @@ async def test_a_server_that_answers_initialize_on_a_stream_has_a_session_too(re
 
 async def test_arguments_are_mirrored_by_the_schema_that_was_listed() -> None:
     """HTTP-61, HTTP-62, HTTP-68: a tool with a wrong annotation is not offered."""
-    schema = {"type": "object", "properties": {"region": {"type": "string", "x-mcp-header": "Region"}}}
+    number = {"type": "integer", "x-mcp-header": "Number"}
+    schema = {"type": "object", "properties": {"region": {"type": "string", "x-mcp-header": "Region"}, "n": number}}
     wrong = {"type": "object", "properties": {"list": {"type": "array", "x-mcp-header": "List"}}}
     tools = [{"name": "t", "inputSchema": schema}, {"name": "wrong", "inputSchema": wrong}]
 
     async def then(asked: Asked, talk: Talk) -> None:
         await talk.result({"resultType": "complete", "tools": tools, "content": []})
 
-    async with scripted(answering(then, MODERN)) as server:
-        async with MCPClient.connect(target(server.url)) as client:
-            await client.call_tool("t", {"region": "eu"})
-            assert [tool.name for tool in (await client.list_tools()).tools] == ["t"]
-            await client.call_tool("t", {"region": "ü"})
-            await client.call_tool("t", {"region": None})
-            with pytest.raises(LocalProtocolError, match="cannot be sent over HTTP"):
-                await client.call_tool("\ud800")
+    async with scripted(answering(then, MODERN)) as server, MCPClient.connect(target(server.url)) as client:
+        await client.call_tool("t", {"region": "eu"})
+        assert [tool.name for tool in (await client.list_tools()).tools] == ["t"]
+        await client.call_tool("t", {"region": "ü"})
+        await client.call_tool("t", {"region": None})
+        with pytest.raises(LocalProtocolError, match="cannot be sent over HTTP"):
+            await client.call_tool("\ud800")
 
     calls = [asked.headers.get("mcp-param-region") for asked in server.asked if asked.what == "tools/call"]
     assert calls == [None, "=?base64?w7w=?=", None]
@@ -636,11 +631,10 @@ async def test_a_call_refused_for_its_mirrored_arguments_is_made_again_with_the_
         else:
             await talk.refuse(400, -32020, "header 'Mcp-Param-Region' is missing")
 
-    async with scripted(answering(then, MODERN)) as server:
-        async with MCPClient.connect(target(server.url)) as client:
-            assert (await client.call_tool("t", {"region": "eu"})).content == []
-            with pytest.raises(McpError, match="missing"):
-                await client.call_tool("t", {"region": "us"})
+    async with scripted(answering(then, MODERN)) as server, MCPClient.connect(target(server.url)) as client:
+        assert (await client.call_tool("t", {"region": "eu"})).content == []
+        with pytest.raises(McpError, match="missing"):
+            await client.call_tool("t", {"region": "us"})
 
     assert server.count("tools/list") == 2
     assert server.count("tools/call") == 4
@@ -680,4 +674,3 @@ async def test_responses_are_closed_on_every_path() -> None:
         assert server.most <= 2
 
     assert (good, bad) == (90, 10)
-
