@@ -19,7 +19,7 @@ import anyio
 from dedalus_mcp.errors import MCPConnectionError
 from dedalus_mcp_transports.http_failures import MAX_ERROR_BODY, Answer, failure
 
-__all__ = ("Response", "Sender", "address")
+__all__ = ("Response", "Sender", "address", "redirected")
 
 MAX_REDIRECTS = 5
 # The body of a refusal is worth waiting for, but not long: the call has failed already.
@@ -140,8 +140,8 @@ class Sender:
     async def _send(self, url: str, method: str, headers: Mapping[str, str], content: bytes) -> Any:
         for _ in range(MAX_REDIRECTS):
             raw = await self._send_once(url, method, headers, content)
-            target = urljoin(url, raw.headers.get("location", ""))
-            if raw.status_code not in (307, 308) or not _same_place(url, target):
+            target = redirected(url, raw.headers.get("location", ""))
+            if raw.status_code not in (307, 308) or target is None:
                 return raw
             url = target
             await raw.aclose()
@@ -173,16 +173,17 @@ def address(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
-def _same_place(here: str, there: str) -> bool:
-    """Whether a redirect stays: the same origin, or the same host by TLS (B073)."""
-    one, other = urlsplit(here), urlsplit(there)
+def redirected(here: str, location: str) -> str | None:
+    """Return where a redirect leads, if that is the same origin, or the same host by TLS (B073)."""
     try:
-        if (one.hostname, one.scheme, _port(one)) == (other.hostname, other.scheme, _port(other)):
-            return True
-        upgraded = (one.scheme, _port(one), other.scheme, _port(other)) == ("http", 80, "https", 443)
-        return upgraded and one.hostname == other.hostname
-    except ValueError:  # a port that is none
-        return False
+        there = urljoin(here, location)
+        one, other = urlsplit(here), urlsplit(there)
+        ports = _port(one), _port(other)
+    except ValueError:  # it is no URL
+        return None
+    stays = one.scheme == other.scheme and ports[0] == ports[1]
+    upgraded = (one.scheme, other.scheme, *ports) == ("http", "https", 80, 443)
+    return there if one.hostname == other.hostname and (stays or upgraded) else None
 
 
 def _port(parts: SplitResult) -> int | None:
