@@ -176,10 +176,16 @@ def test_a_tool_with_a_wrong_annotation_is_dropped_from_the_list(caplog: pytest.
         b'{"x-mcp-header": 1}',
         b'{"result": "x-mcp-header"}',
         b"x-mcp-header",
+        b'["x-mcp-header"]',
     ],
-    ids=range(4),
+    ids=range(5),
 )
 def test_a_list_that_is_none_is_left_to_the_engine(reply: bytes) -> None:
+    assert Words().learn(modern("tools/list"), reply, {}) is reply
+
+
+def test_a_list_without_annotations_is_left_alone() -> None:
+    reply = listed({"name": "t", "inputSchema": {"type": "object"}})
     assert Words().learn(modern("tools/list"), reply, {}) is reply
 
 
