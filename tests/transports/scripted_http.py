@@ -12,15 +12,16 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from typing import Any
+from typing import Any, cast
 
 import anyio
 from anyio.abc import SocketAttribute, SocketStream
 from anyio.streams.buffered import BufferedByteReceiveStream
 
-__all__ = ("SESSION", "Asked", "Script", "ScriptedHttp", "Talk", "event", "legacy", "scripted")
+__all__ = ("SESSION", "Asked", "Script", "ScriptedHttp", "Talk", "answering", "event", "legacy", "scripted")
 
 SESSION = "session-1"
+NEWEST = "2026-07-28"
 INFO = {"name": "scripted", "version": "1"}
 
 
@@ -37,7 +38,7 @@ class Asked:
     def message(self) -> dict[str, Any]:
         """Its JSON-RPC message; empty if there is none."""
         found: Any = json.loads(self.body) if self.body else {}
-        return found if isinstance(found, dict) else {}
+        return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
 
     @property
     def what(self) -> str:
@@ -176,7 +177,7 @@ async def legacy(asked: Asked, talk: Talk, *, revision: str = "2025-11-25", sess
         case "server/discover":
             await talk.refuse(400, -32000, "Bad Request: Mcp-Session-Id header is required", id=None)
         case "initialize":
-            result = {"protocolVersion": revision, "capabilities": {"tools": {}}, "serverInfo": INFO}
+            result: dict[str, Any] = {"protocolVersion": revision, "capabilities": {"tools": {}}, "serverInfo": INFO}
             await talk.result(result, **({} if session is None else {"mcp_session_id": session}))
         case "notifications/initialized" | "notifications/cancelled":
             await talk.answer(202)
@@ -187,3 +188,15 @@ async def legacy(asked: Asked, talk: Talk, *, revision: str = "2025-11-25", sess
         case _:
             return False
     return True
+
+
+def answering(then: Script, revision: str = "2025-11-25") -> Script:
+    """A server of one revision whose tool calls do what `then` says."""
+
+    async def script(asked: Asked, talk: Talk) -> None:
+        if asked.what == "server/discover" and revision == NEWEST:
+            await talk.result({"resultType": "complete", "supportedVersions": [NEWEST], "capabilities": {"tools": {}}})
+        elif not await legacy(asked, talk, revision=revision):
+            await then(asked, talk)
+
+    return script

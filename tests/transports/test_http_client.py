@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 import anyio
@@ -172,6 +172,14 @@ def say(arguments: dict[str, str]) -> list[tuple[str, str]]:
     return [("user", arguments["what"])]
 
 
+class Unsignalled(uvicorn.Server):
+    """Leaves the signals to the test run."""
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None]:
+        yield
+
+
 @asynccontextmanager
 async def serving() -> AsyncGenerator[str]:
     """Serve a server of ours on a port of this machine."""
@@ -179,9 +187,9 @@ async def serving() -> AsyncGenerator[str]:
     server.collect(add, count, ask, wait, say)
     listener = socket.create_server(("127.0.0.1", 0))
     config = uvicorn.Config(server.asgi_app(), log_level="warning", lifespan="on")
-    host = uvicorn.Server(config)
+    host = Unsignalled(config)
     async with anyio.create_task_group() as group:
-        group.start_soon(host._serve, [listener])
+        group.start_soon(host.serve, [listener])
         with anyio.fail_after(20):
             while not host.started:
                 await anyio.lowlevel.checkpoint()

@@ -24,6 +24,7 @@ from dedalus_mcp.errors import (
 )
 from dedalus_mcp_transports.http_failures import Answer, failure, reply_ids
 
+NONE: set[str] = set()
 WHERE = "http://host/mcp"
 
 
@@ -146,16 +147,16 @@ def test_a_json_rpc_error_of_nobody_is_kept_beside(id: Any, mine: Any) -> None:
     [
         (b'{"id":1,"result":{}}', {"1"}),
         (b'{"id":"a","error":{"code":1,"message":""}}', {"a"}),
-        (b'{"id":1,"method":"ping"}', set()),
-        (b'{"id":null,"error":{"code":1,"message":""}}', set()),
-        (b'{"method":"n"}', set()),
+        (b'{"id":1,"method":"ping"}', NONE),
+        (b'{"id":null,"error":{"code":1,"message":""}}', NONE),
+        (b'{"method":"n"}', NONE),
         (b'[{"id":1,"result":{}},{"id":2,"result":{}},{"id":3,"method":"x"}]', {"1", "2"}),
-        (b"[]", set()),
-        (b"[1]", set()),
-        (b"7", set()),
-        (b"", set()),
-        (b"[" * 100_000, set()),
-        (b'{"id":"\xff"}', set()),
+        (b"[]", NONE),
+        (b"[1]", NONE),
+        (b"7", NONE),
+        (b"", NONE),
+        (b"[" * 100_000, NONE),
+        (b'{"id":"\xff"}', NONE),
     ],
 )
 def test_the_replies_in_a_frame_are_found(frame: bytes, ids: set[str]) -> None:

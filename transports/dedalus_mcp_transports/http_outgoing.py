@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import msgspec
 from msgspec import UNSET, Raw
@@ -234,5 +234,5 @@ class Words:
 
 
 def _arguments(out: Outgoing) -> dict[str, Any] | None:
-    arguments = None if out.arguments is None else msgspec.json.decode(out.arguments)
-    return arguments if isinstance(arguments, dict) else None
+    arguments: Any = None if out.arguments is None else msgspec.json.decode(out.arguments)
+    return cast("dict[str, Any]", arguments) if isinstance(arguments, dict) else None
