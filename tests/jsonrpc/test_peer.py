@@ -328,11 +328,11 @@ async def test_a_call_that_the_transport_could_not_deliver_fails_alone() -> None
     """B035: with the transport's own error; one that is over, or was never made, is not touched."""
     async with conversing() as (conversation, wire), Asking(conversation.peer) as asking:
         lost, kept = asking("a"), asking("b")
-        ids = [message["id"] for message in await wire.receive_many(2)]
+        ids = {message["method"]: message["id"] for message in await wire.receive_many(2)}
         why = ConnectionLost("no way to deliver it")
-        for id in (ids[0], ids[0], 99, "x"):
+        for id in (ids["a"], ids["a"], 99, "x"):
             feed(conversation.peer, Undelivered(id, why))
-        await wire.send(success(ids[1], {"b": 1}))
+        await wire.send(success(ids["b"], {"b": 1}))
 
         with pytest.raises(ConnectionLost) as raised:
             await lost()

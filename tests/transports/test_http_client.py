@@ -185,7 +185,8 @@ async def serving() -> AsyncGenerator[str]:
     """Serve a server of ours on a port of this machine."""
     server = MCPServer("test", version="3")
     server.collect(add, count, ask, wait, say)
-    listener = socket.create_server(("127.0.0.1", 0))
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # else asyncio leaves Nagle on
+    listener.bind(("127.0.0.1", 0))
     config = uvicorn.Config(server.asgi_app(), log_level="warning", lifespan="on")
     host = Unsignalled(config)
     async with anyio.create_task_group() as group:

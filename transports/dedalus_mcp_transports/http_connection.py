@@ -15,7 +15,7 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable, Coroutine, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from functools import partial
 from typing import Any
 
@@ -201,7 +201,8 @@ class HttpConnection:
         self._calls[id] = out, scope
 
     async def _call(self, out: Outgoing, id: int | str) -> None:
-        async with self._room:
+        # A new session must not wait for calls that may themselves be waiting for it.
+        async with nullcontext() if out.method == "initialize" else self._room:
             try:
                 await self._exchange(out)
             except Exception as error:  # noqa: BLE001 - raised where the call is waited for
