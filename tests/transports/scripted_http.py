@@ -18,6 +18,9 @@ import anyio
 from anyio.abc import SocketAttribute, SocketStream
 from anyio.streams.buffered import BufferedByteReceiveStream
 
+from dedalus_mcp.client.opening import remembered
+from dedalus_mcp_transports.http_client import StreamableHttp
+
 __all__ = ("SESSION", "Asked", "Script", "ScriptedHttp", "Talk", "answering", "event", "legacy", "scripted")
 
 SESSION = "session-1"
@@ -164,6 +167,7 @@ async def scripted(script: Script) -> AsyncGenerator[ScriptedHttp]:
     """Serve a script on a port of this machine; every wait in the body ends after ten seconds."""
     listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
     server = ScriptedHttp(script, listener.extra(SocketAttribute.local_port))
+    remembered.forget(StreamableHttp(server.url))  # another server may have had this port before
     async with listener, anyio.create_task_group() as group:
         group.start_soon(listener.serve, server.serve)
         with anyio.fail_after(10):

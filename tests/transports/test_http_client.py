@@ -14,6 +14,7 @@ import pytest
 import uvicorn
 
 from dedalus_mcp import Context, MCPClient, MCPServer, StdioServer, StreamableHttp, prompt, tool
+from dedalus_mcp.client.opening import remembered
 from dedalus_mcp.errors import AuthRequiredError, ToolError
 from dedalus_mcp.run import open_target
 from dedalus_mcp.server.context import get_context
@@ -194,7 +195,9 @@ async def serving() -> AsyncGenerator[str]:
         with anyio.fail_after(20):
             while not host.started:
                 await anyio.lowlevel.checkpoint()
-            yield f"http://127.0.0.1:{listener.getsockname()[1]}/mcp"
+            url = f"http://127.0.0.1:{listener.getsockname()[1]}/mcp"
+            remembered.forget(StreamableHttp(url))  # another server may have had this port before
+            yield url
         host.should_exit = True
 
 
