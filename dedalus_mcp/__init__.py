@@ -14,11 +14,18 @@ if TYPE_CHECKING:
     from dedalus_mcp.client.client import MCPClient as MCPClient
     from dedalus_mcp.client.form import Form as Form
     from dedalus_mcp.errors import AskFailed as AskFailed
+    from dedalus_mcp.errors import AuthRequiredError as AuthRequiredError
+    from dedalus_mcp.errors import BadRequestError as BadRequestError
     from dedalus_mcp.errors import ConnectionLost as ConnectionLost
     from dedalus_mcp.errors import DedalusError as DedalusError
+    from dedalus_mcp.errors import ForbiddenError as ForbiddenError
+    from dedalus_mcp.errors import MCPConnectionError as MCPConnectionError
     from dedalus_mcp.errors import McpError as McpError
     from dedalus_mcp.errors import RequestTimeout as RequestTimeout
+    from dedalus_mcp.errors import ServerError as ServerError
+    from dedalus_mcp.errors import SessionExpiredError as SessionExpiredError
     from dedalus_mcp.errors import ToolError as ToolError
+    from dedalus_mcp.errors import TransportError as TransportError
     from dedalus_mcp.jsonrpc.clock import Timeout as Timeout
     from dedalus_mcp.jsonrpc.peer import Limits as Limits
     from dedalus_mcp.schema.fields import Field as Field
@@ -33,32 +40,41 @@ if TYPE_CHECKING:
     from dedalus_mcp.server.specs import ToolSpec as ToolSpec
     from dedalus_mcp.server.specs import extract_spec as extract_spec
     from dedalus_mcp.types import Icon as Icon
+    from dedalus_mcp_transports.http_client import StreamableHttp as StreamableHttp
     from dedalus_mcp_transports.http_serve import HttpServer as HttpServer
     from dedalus_mcp_transports.http_server import HttpSettings as HttpSettings
     from dedalus_mcp_transports.stdio import StdioServer as StdioServer
 
 _HOME = {
     "AskFailed": "dedalus_mcp.errors",
+    "AuthRequiredError": "dedalus_mcp.errors",
+    "BadRequestError": "dedalus_mcp.errors",
     "ConnectionLost": "dedalus_mcp.errors",
     "Context": "dedalus_mcp.server.context",
     "DedalusError": "dedalus_mcp.errors",
     "ElicitationConfig": "dedalus_mcp.server.config",
     "Field": "dedalus_mcp.schema.fields",
+    "ForbiddenError": "dedalus_mcp.errors",
     "Form": "dedalus_mcp.client.form",
     "HttpServer": "dedalus_mcp_transports.http_serve",
     "HttpSettings": "dedalus_mcp_transports.http_server",
     "Icon": "dedalus_mcp.types",
     "Limits": "dedalus_mcp.jsonrpc.peer",
     "MCPClient": "dedalus_mcp.client.client",
+    "MCPConnectionError": "dedalus_mcp.errors",
     "MCPServer": "dedalus_mcp.server.server",
     "McpError": "dedalus_mcp.errors",
     "PromptSpec": "dedalus_mcp.server.specs",
     "RequestTimeout": "dedalus_mcp.errors",
     "ServerConfig": "dedalus_mcp.server.config",
+    "ServerError": "dedalus_mcp.errors",
+    "SessionExpiredError": "dedalus_mcp.errors",
     "StdioServer": "dedalus_mcp_transports.stdio",
+    "StreamableHttp": "dedalus_mcp_transports.http_client",
     "Timeout": "dedalus_mcp.jsonrpc.clock",
     "ToolError": "dedalus_mcp.errors",
     "ToolSpec": "dedalus_mcp.server.specs",
+    "TransportError": "dedalus_mcp.errors",
     "extract_spec": "dedalus_mcp.server.specs",
     "get_context": "dedalus_mcp.server.context",
     "prompt": "dedalus_mcp.server.decorators",
@@ -69,26 +85,34 @@ _HOME = {
 __all__ = (
     "__version__",
     "AskFailed",
+    "AuthRequiredError",
+    "BadRequestError",
     "ConnectionLost",
     "Context",
     "DedalusError",
     "ElicitationConfig",
     "Field",
+    "ForbiddenError",
     "Form",
     "HttpServer",
     "HttpSettings",
     "Icon",
     "Limits",
     "MCPClient",
+    "MCPConnectionError",
     "MCPServer",
     "McpError",
     "PromptSpec",
     "RequestTimeout",
     "ServerConfig",
+    "ServerError",
+    "SessionExpiredError",
     "StdioServer",
+    "StreamableHttp",
     "Timeout",
     "ToolError",
     "ToolSpec",
+    "TransportError",
     "extract_spec",
     "get_context",
     "prompt",

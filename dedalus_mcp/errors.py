@@ -10,6 +10,13 @@
     │       └── CapabilityMissing      ... because the client did not declare that it can be asked so
     ├── RequestTimeout             no answer came in time
     ├── ConnectionLost             no answer can come any more
+    ├── MCPConnectionError         one HTTP exchange failed; the client can still be used
+    │   ├── BadRequestError          400, 422: the server does not take the request
+    │   ├── AuthRequiredError        401: it wants to know who asks
+    │   ├── ForbiddenError           403: it knows, and says no
+    │   ├── SessionExpiredError      404 in a session: the server has forgotten it
+    │   ├── TransportError           404, 405, 406, 415, or no MCP in the answer: no MCP endpoint
+    │   └── ServerError              5xx
     ├── InvalidArguments           arguments that do not fit what a handler takes
     └── ToolError                  a tool's own failure, told to the model
 
@@ -36,18 +43,25 @@ __all__ = (
     "UNSUPPORTED_PROTOCOL_VERSION",
     "URL_ELICITATION_REQUIRED",
     "AskFailed",
+    "AuthRequiredError",
+    "BadRequestError",
     "CapabilityMissing",
     "ConnectionLost",
     "DedalusError",
     "ErrorData",
+    "ForbiddenError",
     "InvalidArguments",
     "LocalProtocolError",
+    "MCPConnectionError",
     "McpError",
     "NoActiveCall",
     "ProtocolError",
     "RemoteProtocolError",
     "RequestTimeout",
+    "ServerError",
+    "SessionExpiredError",
     "ToolError",
+    "TransportError",
 )
 
 PARSE_ERROR = -32700
@@ -222,6 +236,63 @@ class ConnectionLost(DedalusError, ConnectionError):
 
     def __str__(self) -> str:
         return self.reason
+
+
+class MCPConnectionError(DedalusError, ConnectionError):
+    """One HTTP exchange failed, so one call has no answer.  The client can still be used.
+
+    Args:
+        message: What happened, with the address and the cause.
+        status_code: The status of the server's answer; None if there was none.
+
+    Attributes:
+        message: See above.
+        status_code: See above.
+        retry_after: How many seconds the server asks to wait; None if it does not say.
+        error: The JSON-RPC error in the answer; None if there is none.
+        begun: The server took the request, and then its answer was lost: the call may have run.
+    """
+
+    def __init__(self, message: str, status_code: int | None = None) -> None:
+        super().__init__(message, status_code)
+        self.message = message
+        self.status_code = status_code
+        self.retry_after: float | None = None
+        self.error: ErrorData | None = None
+        self.begun = False
+
+    def __str__(self) -> str:
+        return self.message if self.status_code is None else f"[{self.status_code}] {self.message}"
+
+
+class BadRequestError(MCPConnectionError):
+    """The server does not take the request (400, 422)."""
+
+
+class AuthRequiredError(MCPConnectionError):
+    """The server wants to know who asks (401).
+
+    Attributes:
+        www_authenticate: How, in its own words (RFC 9110, 11.6.1); None if it does not say.
+    """
+
+    www_authenticate: str | None = None
+
+
+class ForbiddenError(MCPConnectionError):
+    """The server does not let this client do that (403)."""
+
+
+class SessionExpiredError(MCPConnectionError):
+    """The server has forgotten the session (404 to a request in it)."""
+
+
+class TransportError(MCPConnectionError):
+    """What answered is no MCP endpoint, or speaks it badly."""
+
+
+class ServerError(MCPConnectionError):
+    """The server failed, or something before it did (5xx)."""
 
 
 class InvalidArguments(DedalusError, ValueError):

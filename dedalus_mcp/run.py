@@ -13,7 +13,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, cast
 
@@ -24,7 +24,7 @@ from dedalus_mcp.jsonrpc.duplex import Conversation
 from dedalus_mcp.jsonrpc.peer import Peer
 from dedalus_mcp.jsonrpc.tasks import Tasks
 from dedalus_mcp.server.server import MCPServer
-from dedalus_mcp.transport import Channel, Duplex, Host, Oversized, Receiver, Target
+from dedalus_mcp.transport import Channel, Duplex, Host, Received, Receiver, Target
 
 if TYPE_CHECKING:
     from dedalus_mcp_transports.http_server import HttpApp
@@ -238,7 +238,7 @@ class _Served:
             raise self._error
         return self
 
-    async def receive(self) -> Sequence[bytes | Oversized]:
+    async def receive(self) -> Sequence[Received]:
         return await self._near.receive()
 
     async def send(self, frames: Sequence[bytes]) -> None:
@@ -263,25 +263,40 @@ class _Served:
                 await far.aclose()
 
 
-def open_target(target: Any) -> Target:
+def open_target(
+    target: Any, *, headers: Mapping[str, str] | None = None, auth: Any = None, http_client: Any = None
+) -> Target:
     """Return the `Target` that `target` is or stands for.
 
+    Args:
+        target: What to connect to.
+        headers: See `StreamableHttp`; for a URL only, as the next two.
+        auth: See there.
+        http_client: See there.
+
     Raises:
-        TypeError: It is nothing that can be connected to.
+        TypeError: It is nothing that can be connected to, or what is for a URL came without one.
+        ValueError: It is no URL, though it begins like one.
     """
+    if isinstance(target, str) and target.startswith(("http://", "https://")):
+        from dedalus_mcp_transports.http_client import StreamableHttp  # noqa: PLC0415 - loaded where it is used
+
+        return StreamableHttp(target, headers=headers, auth=auth, http_client=http_client)
+    if not (headers is None and auth is None and http_client is None):
+        raise TypeError("headers=, auth= and http_client= go with a URL")
     if isinstance(target, MCPServer):
         return InMemory(target)
     if isinstance(target, str | os.PathLike):
         raise TypeError(
-            f"cannot connect to {target!r:.200}: to start a server, pass StdioServer(command, args); "
-            "URLs come with the next release"
+            f"cannot connect to {target!r:.200}: URLs begin with http:// or https://; "
+            "to start a server, pass StdioServer(command, args)"
         )
     if _is_target(target):
         return target
     if callable(getattr(target, "receive", None)) and callable(getattr(target, "send", None)):
         return _Once(target)
     raise TypeError(
-        f"cannot connect to {type(target).__name__}: legal are a StdioServer, an MCPServer, "
+        f"cannot connect to {type(target).__name__}: legal are a URL, a StdioServer, an MCPServer, "
         "a connection (Duplex) or something that opens connections (Target)"
     )
 

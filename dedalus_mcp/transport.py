@@ -21,10 +21,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     from dedalus_mcp.jsonrpc.codec import Decoded
+    from dedalus_mcp.jsonrpc.messages import RequestId
 
 __all__ = (
     "Application",
@@ -33,9 +34,11 @@ __all__ = (
     "Duplex",
     "Host",
     "Oversized",
+    "Received",
     "Receiver",
     "Reply",
     "Target",
+    "Undelivered",
 )
 
 
@@ -55,6 +58,26 @@ class Oversized:
     tail: bytes
 
 
+@dataclass(frozen=True, slots=True)
+class Undelivered:
+    """Stands in `Duplex.receive()` for the reply to one call of ours that will not come.
+
+    Where every call travels by itself, as over HTTP, one may fail while the connection goes on.
+    One that stands behind the reply to its call says nothing.
+
+    Attributes:
+        id: The call's id, as it went out.
+        error: What the call raises.
+    """
+
+    id: RequestId
+    error: Exception
+
+
+Received: TypeAlias = "bytes | Oversized | Undelivered"
+"""A frame, or what stands for one that is not there."""
+
+
 class Duplex(Protocol):
     """Frames in order, both ways, between two peers.
 
@@ -62,7 +85,7 @@ class Duplex(Protocol):
     either call loses no frame that was not being transferred at that moment.
     """
 
-    async def receive(self) -> Sequence[bytes | Oversized]:
+    async def receive(self) -> Sequence[Received]:
         """Wait for the next frames and return all that are there: at least one, in order.
 
         A frame is the bytes of one JSON-RPC message or batch, without its delimiter.
@@ -89,7 +112,12 @@ class Duplex(Protocol):
 
 
 class Target(Protocol):
-    """Something that a client can connect to, again and again."""
+    """Something that a client can connect to, again and again.
+
+    Where every call is answered, if only by a refusal, `never_silent = True` says so: silence is
+    then a failure, and no sign of an old server (AMB-09).  Where many objects stand for one
+    server, `era_key` is a string that they share: what a client finds out of one holds for all.
+    """
 
     async def open(self) -> Duplex:
         """Make a new connection.

@@ -17,15 +17,18 @@ import pytest
 
 from dedalus_mcp import errors
 from dedalus_mcp.errors import (
+    AuthRequiredError,
     CapabilityMissing,
     ConnectionLost,
     DedalusError,
     ErrorData,
     InvalidArguments,
+    MCPConnectionError,
     McpError,
     NoActiveCall,
     ProtocolError,
     RequestTimeout,
+    ServerError,
     ToolError,
 )
 
@@ -97,6 +100,7 @@ def test_a_missing_capability_says_which() -> None:
         SeatTaken("12A"),
         RequestTimeout("tools/call", 2.5),
         ConnectionLost("exit code 3"),
+        ServerError("Busy", 503),
         InvalidArguments("a: missing", "b: not a number"),
         ToolError("Not there", "NOT_FOUND"),
         ProtocolError("broken"),
@@ -200,6 +204,8 @@ def test_our_own_stand_in_is_not_taken_for_the_official_package(monkeypatch: pyt
         (RequestTimeout("ping", 0.5), TimeoutError, "no answer to 'ping' within 0.5 s"),
         (ConnectionLost(), ConnectionError, "the connection is closed"),
         (ConnectionLost("exit code 3"), ConnectionError, "exit code 3"),
+        (MCPConnectionError("cannot reach it"), ConnectionError, "cannot reach it"),
+        (AuthRequiredError("Who?", 401), MCPConnectionError, "[401] Who?"),
         (InvalidArguments("a: missing", "b: no number"), ValueError, "a: missing; b: no number"),
         (ToolError("Not there"), Exception, "Not there"),
         (ToolError("Not there", "NOT_FOUND"), Exception, "[NOT_FOUND] Not there"),

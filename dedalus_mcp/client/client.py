@@ -20,7 +20,8 @@ from dedalus_mcp.client.delivery import Delivery
 from dedalus_mcp.client.handlers import ElicitationHandler, Handlers, LoggingHandler, UrlElicitationHandler
 from dedalus_mcp.client.link import Agreement, Link
 from dedalus_mcp.client.opening import Opening, open_link
-from dedalus_mcp.errors import ConnectionLost, RemoteProtocolError, ToolError
+from dedalus_mcp.client.requesting import Requests, SessionLostHandler
+from dedalus_mcp.errors import ConnectionLost, ToolError
 from dedalus_mcp.jsonrpc.clock import Timeout
 from dedalus_mcp.types import (
     CallToolRequestParams,
@@ -32,7 +33,6 @@ from dedalus_mcp.types import (
     ListToolsResult,
     LoggingLevel,
     PaginatedRequestParams,
-    PaginatedResult,
     ProgressNotificationParams,
     Prompt,
     RequestParams,
@@ -57,13 +57,9 @@ __all__ = ("Connecting", "MCPClient", "ProgressHandler")
 
 P = TypeVar("P", bound=RequestParams)
 R = TypeVar("R")
-PageT = TypeVar("PageT", bound=PaginatedResult)
 
 ProgressHandler = Callable[[ProgressNotificationParams], Awaitable[None] | None]
 """Hears the progress of one call, in order.  A plain `def` must not block."""
-
-# A list of more pages than this is no list but a server that never ends.
-MAX_PAGES = 1000
 
 
 class _Default:
@@ -104,10 +100,12 @@ class Connecting:
 class MCPClient:
     """A client of one server, made by `connect`.  Usable and closable from any task of its event loop."""
 
-    def __init__(self, link: Link, agreement: Agreement, timeout: Timeout | None) -> None:
+    def __init__(
+        self, link: Link, agreement: Agreement, opening: Opening, on_session_lost: SessionLostHandler | None = None
+    ) -> None:
         self._link = link
-        self._agreement = agreement
-        self._timeout = timeout
+        self._timeout = opening.timeout
+        self._requests = Requests(link, agreement, opening, on_session_lost)
 
     @classmethod
     def connect(  # noqa: PLR0913 - the settings of a connection, by keyword
@@ -121,13 +119,17 @@ class MCPClient:
         client_info: Implementation | None = None,
         timeout: TimeoutLike = 60.0,
         probe_timeout: float = 5.0,
+        headers: Mapping[str, str] | None = None,
+        auth: Any = None,
+        http_client: Any = None,
+        on_session_lost: SessionLostHandler | None = None,
     ) -> Connecting:
         """Connect to a server.
 
         What the client can do is declared exactly as handlers are given.
 
         Args:
-            target: A `StdioServer`; an `MCPServer`, to be served in this process; a connection
+            target: A URL; a `StdioServer`; an `MCPServer`, to be served in this process; a connection
                 (`Duplex`) or something that opens connections (`Target`).
             elicitation: Answers the server's questions to the user: an async function, or a
                 plain one that runs in a worker thread.  It takes `ElicitRequestParams`, or a
@@ -142,14 +144,21 @@ class MCPClient:
                 `Timeout`; None for no limit.  It stands still while the user is asked.
             probe_timeout: How long a server may ignore the probe for 2026-07-28 before it
                 counts as an older one, in seconds.
+            headers: What every request to a URL says; this and the next two are for a URL only,
+                and `StreamableHttp` takes more.
+            auth: An `httpx.Auth`, or whatever else the HTTP client takes for `auth=`.
+            http_client: An `httpx.AsyncClient` or `httpx2.AsyncClient` of yours; not closed.
+            on_session_lost: Hears that the server had forgotten the session (it was restarted,
+                say), once there is a new one.  What the server kept for the old one is gone.
 
         Returns:
             What to await for a client, or to enter with `async with` for one that is closed.
 
         Raises:
             TypeError: `target` is nothing that can be connected to.
-            ValueError: `revision` is none.
-            OSError: The connection cannot be made.
+            ValueError: `revision` is none, or a string is no URL.
+            OSError: The connection cannot be made; over HTTP an `MCPConnectionError`, whose
+                classes tell why.
             ConnectionLost: It ended meanwhile; the reason says what the server left behind.
             RequestTimeout: The server did not answer in time.
             RemoteProtocolError: There is no revision in common, or the answer is not legal.
@@ -171,8 +180,9 @@ class MCPClient:
         )
 
         async def open_client() -> MCPClient:
-            link, agreement = await open_link(open_target(target), opening)
-            return cls(link, agreement, patience)
+            opened = open_target(target, headers=headers, auth=auth, http_client=http_client)
+            link, agreement = await open_link(opened, opening)
+            return cls(link, agreement, opening, on_session_lost)
 
         return Connecting(open_client)
 
@@ -193,22 +203,22 @@ class MCPClient:
     @property
     def revision(self) -> str:
         """The protocol revision that both sides speak."""
-        return self._agreement.revision
+        return self._requests.agreement.revision
 
     @property
     def server_info(self) -> Implementation | None:
         """Who the server says it is; not to be trusted."""
-        return self._agreement.server_info
+        return self._requests.agreement.server_info
 
     @property
     def server_capabilities(self) -> ServerCapabilities:
         """What the server can do."""
-        return self._agreement.capabilities
+        return self._requests.agreement.capabilities
 
     @property
     def instructions(self) -> str | None:
         """How to use the server, for the model."""
-        return self._agreement.instructions
+        return self._requests.agreement.instructions
 
     async def request(
         self,
@@ -219,6 +229,9 @@ class MCPClient:
         progress: ProgressHandler | None = None,
     ) -> R:
         """Make any request and return its typed result.
+
+        Where the reply gets lost, or the server has lost the session, what is safe to be
+        repeated is sent once more.
 
         Args:
             method: One of `dedalus_mcp.types.methods`.
@@ -231,14 +244,12 @@ class MCPClient:
             McpError: The server's error.
             RequestTimeout: No reply came in time; the server was told to stop.
             ConnectionLost: The connection is over.
+            MCPConnectionError: This request failed, over HTTP; its classes tell why.
             RemoteProtocolError: The reply is not legal.
             LocalProtocolError: The params are not JSON, or too many requests are open.
         """
-        if self._link.ended is not None:
-            raise ConnectionLost(self._link.ended)
-        patience = self._timeout if isinstance(timeout, _Default) else _timeout(timeout)
         heard = None if progress is None else _heard(Delivery(progress, self._link.deliveries))
-        return await self._link.request(method, params, timeout=patience, progress=heard)
+        return await self._requests.make(method, params, timeout=self._patience(timeout), progress=heard)
 
     async def ping(self, *, timeout: TimeoutLike | _Default = _DEFAULT) -> None:
         """Return when the server has answered.  2026-07-28 has no ping: `server/discover` stands for it.
@@ -271,7 +282,9 @@ class MCPClient:
             McpError, RequestTimeout, ConnectionLost: See `request`.
         """
         tools: list[Tool] = []
-        last = await self._drain(TOOLS_LIST, lambda page: tools.extend(page.tools), timeout)
+        last = await self._requests.make_all(
+            TOOLS_LIST, lambda page: tools.extend(page.tools), timeout=self._patience(timeout)
+        )
         return msgspec.structs.replace(last, tools=tools)
 
     async def list_tools_page(self, cursor: str | None = None) -> ListToolsResult:
@@ -323,7 +336,9 @@ class MCPClient:
             McpError, RequestTimeout, ConnectionLost: See `request`.
         """
         prompts: list[Prompt] = []
-        last = await self._drain(PROMPTS_LIST, lambda page: prompts.extend(page.prompts), timeout)
+        last = await self._requests.make_all(
+            PROMPTS_LIST, lambda page: prompts.extend(page.prompts), timeout=self._patience(timeout)
+        )
         return msgspec.structs.replace(last, prompts=prompts)
 
     async def list_prompts_page(self, cursor: str | None = None) -> ListPromptsResult:
@@ -359,24 +374,8 @@ class MCPClient:
         params = GetPromptRequestParams(name=name, arguments=given, meta=dict(meta) if meta else None)
         return await self.request(PROMPTS_GET, params, timeout=timeout, progress=progress)
 
-    async def _drain(
-        self,
-        method: Method[PaginatedRequestParams, PageT],
-        take: Callable[[PageT], None],
-        timeout: TimeoutLike | _Default,
-    ) -> PageT:
-        cursor: str | None = None
-        seen: set[str] = set()
-        for _ in range(MAX_PAGES):
-            page = await self.request(method, PaginatedRequestParams(cursor=cursor), timeout=timeout)
-            take(page)
-            cursor = page.nextCursor
-            if cursor is None:  # an empty string is a cursor (PAGE-04)
-                return page
-            if cursor in seen:
-                raise RemoteProtocolError(f"{method.name!r} does not end: the server repeats a cursor")
-            seen.add(cursor)
-        raise RemoteProtocolError(f"{method.name!r} does not end: more than {MAX_PAGES} pages, which is the limit")
+    def _patience(self, timeout: TimeoutLike | _Default) -> Timeout | None:
+        return self._timeout if isinstance(timeout, _Default) else _timeout(timeout)
 
 
 def _timeout(timeout: TimeoutLike) -> Timeout | None:

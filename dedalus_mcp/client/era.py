@@ -2,11 +2,12 @@
 
     server/discover ──▶ Speak(revision)   modern: go on with it
                     ──▶ Retry(revision)   modern, but another version: ask once more
+                    ──▶ Undiscovered()    modern, but without `server/discover`
                     ──▶ Handshake()       legacy: `initialize`
-                    ──▶ EraError          neither will work
+                    ──▶ an error          neither will work, or the answer says nothing
 
 Layer: L4; no I/O.
-Source: MCP 2026-07-28, basic/transports/stdio, "Backward compatibility".
+Source: MCP 2026-07-28, basic/transports/stdio and streamable-http, "Backward compatibility".
 """
 
 from __future__ import annotations
@@ -21,8 +22,10 @@ import msgspec
 from dedalus_mcp.errors import (
     HEADER_MISMATCH,
     INVALID_PARAMS,
+    METHOD_NOT_FOUND,
     MISSING_REQUIRED_CLIENT_CAPABILITY,
     UNSUPPORTED_PROTOCOL_VERSION,
+    MCPConnectionError,
     McpError,
     RemoteProtocolError,
 )
@@ -34,11 +37,17 @@ __all__ = (
     "Remembered",
     "Retry",
     "Speak",
+    "Undiscovered",
     "Verdict",
     "after_discover",
     "after_refusal",
     "is_modern_refusal",
+    "says_era",
 )
+
+
+MAX_KEYS = 1024
+"""Servers that are remembered by their key, at most."""
 
 
 class Speak(NamedTuple):
@@ -53,11 +62,15 @@ class Retry(NamedTuple):
     revision: str
 
 
+class Undiscovered(NamedTuple):
+    """The server is modern, but does not know `server/discover`."""
+
+
 class Handshake(NamedTuple):
     """The server is legacy."""
 
 
-Verdict: TypeAlias = Speak | Retry | Handshake
+Verdict: TypeAlias = Speak | Retry | Undiscovered | Handshake
 
 
 def after_discover(result: DiscoverResult) -> Verdict:
@@ -75,12 +88,37 @@ def after_discover(result: DiscoverResult) -> Verdict:
     raise _nothing_in_common(offered)
 
 
-def after_refusal(error: McpError) -> Verdict:
+def after_refusal(error: McpError | MCPConnectionError) -> Verdict:
     """Judge an error that answers `server/discover`; only a recognised modern one is no legacy (VER-10).
 
     Raises:
         RemoteProtocolError: The server is modern, but cannot be spoken with.
+        MCPConnectionError, McpError: This very error, since it says nothing of the era.
     """
+    if not says_era(error):
+        raise error
+    if isinstance(error, MCPConnectionError):
+        return Handshake() if error.error is None else _after_answer(McpError(error.error), error.status_code)
+    return _after_answer(error, _status(error))
+
+
+def says_era(error: McpError | MCPConnectionError) -> bool:
+    """Whether an error shows which era the server is of: who asks and how busy it is do not (AMB-09)."""
+    status = _status(error)
+    if status is None:
+        return isinstance(error, McpError)
+    return status < 500 and status not in (401, 403, 429) and not 300 <= status < 400
+
+
+def _status(error: McpError | MCPConnectionError) -> int | None:
+    """The HTTP status of an answer; None where there was none, or no HTTP."""
+    http = error if isinstance(error, MCPConnectionError) else error.__cause__
+    return http.status_code if isinstance(http, MCPConnectionError) else None
+
+
+def _after_answer(error: McpError, status: int | None) -> Verdict:
+    if error.code == METHOD_NOT_FOUND and status == 404:
+        return Undiscovered()
     if error.code == UNSUPPORTED_PROTOCOL_VERSION:
         supported = _supported(error)
         common = _newest(MODERN, supported)
@@ -96,33 +134,51 @@ def after_refusal(error: McpError) -> Verdict:
     return Handshake()
 
 
-def is_modern_refusal(error: McpError) -> bool:
+def is_modern_refusal(error: McpError | MCPConnectionError) -> bool:
     """Whether an error that answers `initialize` says that the server is modern after all."""
+    if isinstance(error, MCPConnectionError):
+        return error.error is not None and is_modern_refusal(McpError(error.error))
     return error.code == UNSUPPORTED_PROTOCOL_VERSION and _newest(MODERN, _supported(error)) is not None
 
 
 class Remembered:
     """Which targets turned out to be legacy, so that the next connection does not probe (VER-15).
 
-    Only that is worth remembering: the probe of a modern server is its handshake.
+    Only that is worth remembering: the probe of a modern server is its handshake.  A target
+    is remembered as long as it lives, or by its `era_key`.
     """
 
     def __init__(self) -> None:
         self._legacy: WeakSet[Any] = WeakSet()
+        self._keys: dict[str, None] = {}  # in order of discovery
 
     def is_legacy(self, target: object) -> bool:
         """Whether the target was legacy the last time."""
-        return _memorable(target) and target in self._legacy
+        return _key(target) in self._keys or (_memorable(target) and target in self._legacy)
 
     def take(self, target: object, revision: str) -> None:
         """Remember what was agreed on."""
-        if _memorable(target):
-            (self._legacy.add if revision in LEGACY else self._legacy.discard)(target)
+        self.forget(target)
+        if revision not in LEGACY:
+            return
+        key = _key(target)
+        if key is not None:
+            self._keys[key] = None
+            if len(self._keys) > MAX_KEYS:
+                del self._keys[next(iter(self._keys))]
+        elif _memorable(target):
+            self._legacy.add(target)
 
     def forget(self, target: object) -> None:
         """It did not hold: find out again."""
+        self._keys.pop(_key(target) or "", None)
         if _memorable(target):
             self._legacy.discard(target)
+
+
+def _key(target: object) -> str | None:
+    key = getattr(target, "era_key", None)
+    return key if isinstance(key, str) else None
 
 
 def _memorable(target: object) -> bool:

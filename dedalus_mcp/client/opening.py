@@ -19,23 +19,40 @@ from dedalus_mcp.client.delivery import Deliveries
 from dedalus_mcp.client.era import (
     Handshake,
     Remembered,
+    Retry,
     Speak,
     Verdict,
     after_discover,
     after_refusal,
     is_modern_refusal,
+    says_era,
 )
 from dedalus_mcp.client.handlers import Handlers
 from dedalus_mcp.client.link import Agreement, Link
-from dedalus_mcp.errors import ConnectionLost, McpError, RemoteProtocolError, RequestTimeout
+from dedalus_mcp.errors import (
+    METHOD_NOT_FOUND,
+    ConnectionLost,
+    MCPConnectionError,
+    McpError,
+    RemoteProtocolError,
+    RequestTimeout,
+)
 from dedalus_mcp.jsonrpc.clock import Timeout
 from dedalus_mcp.transport import Duplex, Target
-from dedalus_mcp.types import DiscoverResult, Implementation, InitializeRequestParams, NotificationParams, RequestParams
+from dedalus_mcp.types import (
+    DiscoverResult,
+    Implementation,
+    InitializeRequestParams,
+    NotificationParams,
+    PaginatedRequestParams,
+    RequestParams,
+    ServerCapabilities,
+)
 from dedalus_mcp.types.meta import SERVER_INFO_KEY
-from dedalus_mcp.types.methods import DISCOVER, INITIALIZE, INITIALIZED
+from dedalus_mcp.types.methods import DISCOVER, INITIALIZE, INITIALIZED, TOOLS_LIST
 from dedalus_mcp.types.revisions import LATEST, LATEST_LEGACY, LEGACY, MODERN, REVISIONS
 
-__all__ = ("Opening", "open_link")
+__all__ = ("Opening", "initialize", "open_link")
 
 
 class Opening(NamedTuple):
@@ -49,6 +66,7 @@ class Opening(NamedTuple):
         probe_timeout: How long it may keep silent before it counts as legacy.
         answers: Whether the client answers questions, which this package plays on legacy revisions
             only so far: then those are preferred.
+        never_silent: Whether silence is a failure instead: see `Target`.
     """
 
     make_handlers: Callable[[Deliveries], Handlers]
@@ -57,6 +75,7 @@ class Opening(NamedTuple):
     timeout: Timeout | None
     probe_timeout: Timeout
     answers: bool = False
+    never_silent: bool = False
 
 
 remembered = Remembered()
@@ -82,15 +101,19 @@ async def open_link(target: Target, opening: Opening) -> tuple[Link, Agreement]:
         RequestTimeout: The server did not answer the handshake in time.
         RemoteProtocolError: There is no revision in common, or the server's answer is not legal.
         McpError: The server refused the handshake.
+        MCPConnectionError: It refused it at the HTTP level, or cannot be reached.
     """
+    opening = opening._replace(never_silent=getattr(target, "never_silent", False))
     if opening.revision is not None and opening.revision not in REVISIONS:
         raise ValueError(f"no protocol revision {opening.revision!r}; legal are {', '.join(REVISIONS)}")
     if opening.revision in LEGACY:
-        return await _agreed(await target.open(), opening, _initialize)
+        return await _agreed(await target.open(), opening, initialize)
     if opening.revision is None and (opening.answers or remembered.is_legacy(target)):
         try:
-            return await _agreed(await target.open(), opening, _initialize)
-        except (McpError, RemoteProtocolError, RequestTimeout, ConnectionLost):
+            return await _agreed(await target.open(), opening, initialize)
+        except (McpError, MCPConnectionError, RemoteProtocolError, RequestTimeout, ConnectionLost) as error:
+            if isinstance(error, MCPConnectionError) and not says_era(error):
+                raise
             remembered.forget(target)
     link, agreement = await _found_out(target, opening)
     remembered.take(target, agreement.revision)
@@ -109,7 +132,7 @@ async def _found_out(target: Target, opening: Opening) -> tuple[Link, Agreement]
         duplex = await target.open()
     except OSError as error:  # a connection that cannot be made twice: what ended it is the news
         raise lost from error
-    return await _agreed(duplex, opening, _initialize)
+    return await _agreed(duplex, opening, initialize)
 
 
 async def _agreed(duplex: Duplex, opening: Opening, agree: _Agree) -> tuple[Link, Agreement]:
@@ -132,19 +155,27 @@ async def _probe(link: Link, opening: Opening) -> Agreement:
         if isinstance(verdict, Handshake):
             if opening.revision is not None:
                 raise RemoteProtocolError(f"the server does not speak {opening.revision}")
-            return await _initialize(link, opening)
-        revision = verdict.revision
+            return await initialize(link, opening)
+        if isinstance(verdict, Retry):
+            revision = verdict.revision
+        else:
+            return await _undiscovered(link, opening, revision)
     raise RemoteProtocolError(f"the server refuses {revision}, which it said it speaks")
 
 
 async def _discover(link: Link, opening: Opening) -> tuple[Verdict, DiscoverResult | None]:
+    patience = opening.timeout if opening.never_silent else opening.probe_timeout
     try:
-        result = await link.request(DISCOVER, RequestParams(), timeout=opening.probe_timeout)
-    except McpError as error:
+        result = await link.request(DISCOVER, RequestParams(), timeout=patience)
+    except (McpError, MCPConnectionError) as error:
         return after_refusal(error), None
     except ConnectionLost as error:
         raise _EndedByProbe(error) from error
-    except (RequestTimeout, RemoteProtocolError):  # silence, or an answer that is none
+    except RequestTimeout:
+        if opening.never_silent:
+            raise
+        return Handshake(), None
+    except RemoteProtocolError:  # an answer that is none
         return Handshake(), None
     return after_discover(result), result
 
@@ -159,7 +190,23 @@ def _discovered(revision: str, result: DiscoverResult) -> Agreement:
     )
 
 
-async def _initialize(link: Link, opening: Opening) -> Agreement:
+async def _undiscovered(link: Link, opening: Opening, revision: str) -> Agreement:
+    """Go on without `server/discover` if another request works, or is refused for its own sake."""
+    try:
+        await link.request(TOOLS_LIST, PaginatedRequestParams(), timeout=opening.timeout)
+    except McpError as error:
+        if error.code == METHOD_NOT_FOUND:
+            raise RemoteProtocolError(f"the server speaks {revision}, but knows no request of it") from error
+    return Agreement(revision=revision, server_info=None, capabilities=ServerCapabilities(), instructions=None)
+
+
+async def initialize(link: Link, opening: Opening) -> Agreement:
+    """Shake hands with a legacy server, the first time or again after it has lost the session.
+
+    Raises:
+        RemoteProtocolError: There is no revision in common.
+        RequestTimeout, ConnectionLost, McpError, MCPConnectionError: See `open_link`.
+    """
     wanted = opening.revision or LATEST_LEGACY
     link.speak(wanted)
     params = InitializeRequestParams(
@@ -167,7 +214,7 @@ async def _initialize(link: Link, opening: Opening) -> Agreement:
     )
     try:
         result = await link.request(INITIALIZE, params, timeout=opening.timeout)
-    except McpError as error:
+    except (McpError, MCPConnectionError) as error:
         if opening.revision is None and is_modern_refusal(error):  # it answered the probe too late
             return await _probe(link, opening._replace(revision=MODERN[-1]))
         raise

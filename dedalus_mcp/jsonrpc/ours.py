@@ -100,6 +100,12 @@ class OurCalls:
         else:
             logger.warning("dropped the reply to call %.80r: %s", reply.id, waiter.value)
 
+    def fail(self, id: RequestId, error: Exception) -> None:
+        """No reply to this call can come; nothing happens if it is over."""
+        waiter = self._exchange.settle(id)
+        if not isinstance(waiter, Stray):
+            waiter.settle(error)
+
     def progressed(self, params: Raw) -> None:
         """Take the params of a progress notice."""
         try:

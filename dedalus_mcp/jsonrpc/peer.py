@@ -30,7 +30,7 @@ from dedalus_mcp.jsonrpc.messages import Call, Failure, Malformed, Message, Noti
 from dedalus_mcp.jsonrpc.ours import CANCELLED, PROGRESS, OurCalls, raw_params
 from dedalus_mcp.jsonrpc.theirs import Handler, TheirCalls
 from dedalus_mcp.jsonrpc.waiter import Progress, Waiter
-from dedalus_mcp.transport import Channel, Oversized
+from dedalus_mcp.transport import Channel, Oversized, Received, Undelivered
 
 __all__ = ("Limits", "Peer")
 
@@ -79,14 +79,17 @@ class Peer:
 
     # What comes in.
 
-    def feed(self, frame: bytes | Oversized, channel: Channel) -> None:
-        """Take one frame.  Never raises, never waits.
+    def feed(self, frame: Received, channel: Channel) -> None:
+        """Take one frame, or what stands for one.  Never raises, never waits.
 
         Args:
             frame: What the transport received.
             channel: Where everything goes that the frame causes.
         """
-        self.take(oversized.describe(frame) if isinstance(frame, Oversized) else decode(frame), channel)
+        if isinstance(frame, Undelivered):
+            self._ours.fail(frame.id, frame.error)
+        else:
+            self.take(oversized.describe(frame) if isinstance(frame, Oversized) else decode(frame), channel)
 
     def take(self, message: Decoded, channel: Channel) -> None:
         """Take one frame that is decoded already: see `feed`."""
@@ -165,6 +168,7 @@ class Peer:
             RemoteProtocolError: The peer's reply is not one.
             RequestTimeout: No reply came in time.
             ConnectionLost: No reply can come.
+            MCPConnectionError: Where calls travel by themselves, as over HTTP, this one failed.
             LocalProtocolError: Too many calls are open, one of them has the same progress token, or
                 the params are not JSON; nothing was sent.
         """

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import anyio
 from msgspec import Raw
 
-from dedalus_mcp.errors import ConnectionLost, McpError, RemoteProtocolError, RequestTimeout
+from dedalus_mcp.errors import McpError, RemoteProtocolError, RequestTimeout
 from dedalus_mcp.jsonrpc.clock import Clock, Timeout
 from dedalus_mcp.jsonrpc.messages import Failure, Malformed, Success
 from dedalus_mcp.transport import Channel
@@ -45,7 +45,7 @@ class Waiter:
         self._clock: Clock | None = None
         self._scope: anyio.CancelScope | None = None
 
-    def settle(self, outcome: Success | Failure | Malformed | ConnectionLost) -> None:
+    def settle(self, outcome: Success | Failure | Malformed | Exception) -> None:
         """Take the one outcome and wake whoever waits."""
         if isinstance(outcome, Failure):
             self._outcome = McpError(outcome.error)
@@ -99,6 +99,7 @@ class Waiter:
             McpError: The peer replied with an error.
             RemoteProtocolError: The peer's reply was not one.
             ConnectionLost: No reply can come.
+            Exception: The transport's reason why this call alone has none.
         """
         if isinstance(self._outcome, Success):
             raw: Raw = self._outcome.result

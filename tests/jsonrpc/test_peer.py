@@ -10,10 +10,10 @@ import msgspec
 import pytest
 from msgspec import Raw
 
-from dedalus_mcp.errors import LocalProtocolError, McpError, RemoteProtocolError
+from dedalus_mcp.errors import ConnectionLost, LocalProtocolError, McpError, RemoteProtocolError
 from dedalus_mcp.jsonrpc.inbound import Inbound
 from dedalus_mcp.jsonrpc.peer import Peer
-from dedalus_mcp.transport import Oversized
+from dedalus_mcp.transport import Oversized, Undelivered
 from tests.jsonrpc.wire import (
     Answers,
     Asking,
@@ -322,3 +322,19 @@ async def test_malformed_cancellation_is_ignored() -> None:
 
         assert await wire.quiet() == []
         assert (answers.started, answers.ended) == (1, 0)
+
+
+async def test_a_call_that_the_transport_could_not_deliver_fails_alone() -> None:
+    """B035: with the transport's own error; one that is over, or was never made, is not touched."""
+    async with conversing() as (conversation, wire), Asking(conversation.peer) as asking:
+        lost, kept = asking("a"), asking("b")
+        ids = {message["method"]: message["id"] for message in await wire.receive_many(2)}
+        why = ConnectionLost("no way to deliver it")
+        for id in (ids["a"], ids["a"], 99, "x"):
+            feed(conversation.peer, Undelivered(id, why))
+        await wire.send(success(ids["b"], {"b": 1}))
+
+        with pytest.raises(ConnectionLost) as raised:
+            await lost()
+        assert raised.value is why
+        assert await kept() == {"b": 1}

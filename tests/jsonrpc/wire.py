@@ -27,7 +27,7 @@ from dedalus_mcp.jsonrpc.duplex import Conversation
 from dedalus_mcp.jsonrpc.inbound import Inbound
 from dedalus_mcp.jsonrpc.messages import Notice
 from dedalus_mcp.jsonrpc.peer import Limits, Peer
-from dedalus_mcp.transport import Duplex, Oversized
+from dedalus_mcp.transport import Duplex, Oversized, Received
 from dedalus_mcp_transports.memory import pair
 
 __all__ = (
@@ -128,7 +128,7 @@ class Wire:
         while not self._received:
             with anyio.fail_after(60):
                 frames = await self.duplex.receive()
-            self._received += [None if isinstance(frame, Oversized) else json.loads(frame) for frame in frames]
+            self._received += [json.loads(frame) if isinstance(frame, bytes) else None for frame in frames]
         return self._received.popleft()
 
     async def receive_many(self, count: int) -> list[Any]:
@@ -163,7 +163,7 @@ def busy(peer: Peer) -> int:
     return peer._exchange.busy
 
 
-def feed(peer: Peer, frame: bytes | Oversized) -> None:
+def feed(peer: Peer, frame: Received) -> None:
     """Hand a frame to the peer as if its transport had received it, at this very moment."""
     peer.feed(frame, peer._channel)
 

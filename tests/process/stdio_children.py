@@ -14,7 +14,7 @@ from typing import Any
 import anyio
 import psutil  # type: ignore[import-untyped]
 
-from dedalus_mcp.transport import Duplex, Oversized
+from dedalus_mcp.transport import Duplex, Received
 from dedalus_mcp_transports.stdio import StdioServer
 
 TIMEOUT = 20
@@ -49,8 +49,8 @@ async def opened(server: StdioServer) -> AsyncGenerator[Duplex]:
             await connection.aclose()
 
 
-async def take(connection: Duplex, count: int) -> list[bytes | Oversized]:
-    frames: list[bytes | Oversized] = []
+async def take(connection: Duplex, count: int) -> list[Received]:
+    frames: list[Received] = []
     while len(frames) < count:
         frames += await connection.receive()
     return frames

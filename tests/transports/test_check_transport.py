@@ -10,7 +10,7 @@ import pytest
 
 from dedalus_mcp import testing
 from dedalus_mcp.testing import check_transport
-from dedalus_mcp.transport import Duplex, Oversized
+from dedalus_mcp.transport import Duplex, Received
 from dedalus_mcp_transports import memory
 from dedalus_mcp_transports.memory import MAX_UNREAD_BYTES, pair
 
@@ -22,7 +22,7 @@ class Passing:
         self.end = end
         self.closed = False
 
-    async def receive(self) -> Sequence[bytes | Oversized]:
+    async def receive(self) -> Sequence[Received]:
         return await self.end.receive()
 
     async def send(self, frames: Sequence[bytes]) -> None:
@@ -54,7 +54,7 @@ class CutsBigFrames(Passing):
 
 
 class EndsSilently(Passing):
-    async def receive(self) -> Sequence[bytes | Oversized]:
+    async def receive(self) -> Sequence[Received]:
         try:
             return await self.end.receive()
         except anyio.EndOfStream:
@@ -68,7 +68,7 @@ class SendsIntoTheVoid(Passing):
 
 
 class ClosesLikeTheOtherSide(Passing):
-    async def receive(self) -> Sequence[bytes | Oversized]:
+    async def receive(self) -> Sequence[Received]:
         try:
             return await self.end.receive()
         except anyio.ClosedResourceError:
@@ -83,7 +83,7 @@ class ClosesOnlyOnce(Passing):
 
 
 class LosesFramesWhenCancelled(Passing):
-    async def receive(self) -> Sequence[bytes | Oversized]:
+    async def receive(self) -> Sequence[Received]:
         frames = await self.end.receive()
         for _ in range(3):
             await anyio.lowlevel.checkpoint()

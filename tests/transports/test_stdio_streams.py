@@ -12,7 +12,7 @@ import anyio
 import pytest
 
 from dedalus_mcp.testing import check_transport
-from dedalus_mcp.transport import Duplex, Oversized
+from dedalus_mcp.transport import Duplex, Oversized, Received
 from dedalus_mcp_transports.stdio import StdioServer
 from dedalus_mcp_transports.stdio_files import file_sink, file_source, socket_stream
 from dedalus_mcp_transports.stdio_streams import FrameStream
@@ -109,7 +109,7 @@ async def test_a_frame_cut_by_cancellation_is_finished_by_the_next_send_even_if_
             await anyio.wait_all_tasks_blocked()
             group.cancel_scope.cancel()
 
-    received: list[bytes | Oversized] = []
+    received: list[Received] = []
     async with anyio.create_task_group() as group:
         group.start_soon(here.send, [b"last"])
         while received[-1:] != [b"last"]:

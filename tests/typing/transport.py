@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import assert_type
 
-from dedalus_mcp.transport import Channel, Duplex, Oversized, Reply, Target
+from dedalus_mcp.transport import Channel, Duplex, Received, Reply, Target
 
 
 class Pipe:
@@ -67,5 +67,5 @@ def does_not_fit() -> None:
 
 
 async def received(duplex: Duplex, target: Target) -> None:
-    assert_type(await duplex.receive(), Sequence[bytes | Oversized])
+    assert_type(await duplex.receive(), Sequence[Received])
     assert_type(await target.open(), Duplex)

@@ -1,0 +1,212 @@
+"""`Requests`: a session that is lost is begun anew, and what is safe is made once more."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import anyio
+import pytest
+
+from dedalus_mcp import MCPClient
+from dedalus_mcp.errors import MCPConnectionError, RequestTimeout, ServerError, SessionExpiredError
+from dedalus_mcp_transports.http_client import StreamableHttp
+from dedalus_mcp_transports.http_stream import Reconnect
+from tests.transports.scripted_http import Asked, Script, Talk, event, legacy, scripted
+
+EMPTY: dict[str, Any] = {"content": []}
+
+
+class Restarted:
+    """A legacy server that forgets its sessions when it is told to.
+
+    Args:
+        then: Answers what comes in a session that it knows.
+    """
+
+    def __init__(self, then: Script | None = None) -> None:
+        self.sessions = 0
+        self.forgotten = 0
+        self._then = then
+
+    async def script(self, asked: Asked, talk: Talk) -> None:
+        if asked.what == "initialize":
+            self.sessions += 1
+            await legacy(asked, talk, session=f"s{self.sessions}")
+        elif int(asked.headers.get("mcp-session-id", "s999")[1:]) <= self.forgotten:
+            await talk.refuse(404, -32600, "Session not found")
+        elif not await legacy(asked, talk):
+            if self._then is None:
+                await talk.result({**EMPTY, "tools": []})
+            else:
+                await self._then(asked, talk)
+
+    def forget(self) -> None:
+        self.forgotten = self.sessions
+
+
+async def test_a_lost_session_is_begun_anew_and_the_call_made_again() -> None:
+    """B067, HTTP-45: without a word to the caller, unless asked for."""
+    restarted, told = Restarted(), list[SessionExpiredError]()
+    heard = anyio.Event()
+
+    def lost(error: SessionExpiredError) -> None:
+        told.append(error)
+        heard.set()
+
+    async with scripted(restarted.script) as server, MCPClient.connect(server.url, on_session_lost=lost) as client:
+        await client.call_tool("t")
+        assert told == []
+        restarted.forget()
+        assert (await client.call_tool("t")).content == []
+        await heard.wait()
+
+    posts = [asked for asked in server.asked if asked.method == "POST"]
+    assert [asked.what for asked in posts][3:] == [
+        "tools/call",
+        "tools/call",
+        "initialize",
+        "notifications/initialized",
+        "tools/call",
+    ]
+    assert [asked.headers.get("mcp-session-id") for asked in posts][3:] == ["s1", "s1", None, "s2", "s2"]
+    assert [error.status_code for error in told] == [404]
+    assert server.count("DELETE") == 1
+
+
+async def test_calls_that_find_out_at_once_share_one_new_session() -> None:
+    """B067."""
+    restarted = Restarted()
+    async with scripted(restarted.script) as server, MCPClient.connect(server.url) as client:
+        restarted.forget()
+        async with anyio.create_task_group() as group:
+            for _ in range(10):
+                group.start_soon(client.call_tool, "t")
+
+    assert server.count("initialize") == 2
+
+
+async def test_a_session_that_is_lost_again_at_once_is_an_error() -> None:
+    """B067, B041: after exactly one retry, of its own class, and no timeout."""
+    restarted = Restarted()
+    restarted.forgotten = 99
+
+    async def script(asked: Asked, talk: Talk) -> None:
+        if asked.what == "notifications/initialized":
+            await talk.answer(202)
+        else:
+            await restarted.script(asked, talk)
+
+    async with scripted(script) as server, MCPClient.connect(server.url) as client:
+        with pytest.raises(SessionExpiredError) as raised:
+            await client.call_tool("t")
+
+    assert not isinstance(raised.value, RequestTimeout)
+    assert raised.value.status_code == 404
+    assert server.count("tools/call") == 2
+    assert server.count("initialize") == 2
+
+
+async def test_a_server_that_stays_away_is_told_as_it_is() -> None:
+    restarted, down = Restarted(), False
+
+    async def script(asked: Asked, talk: Talk) -> None:
+        if down and asked.what == "initialize":
+            await talk.answer(503, b"starting", retry_after="3")
+        else:
+            await restarted.script(asked, talk)
+
+    async with scripted(script) as server, MCPClient.connect(server.url) as client:
+        restarted.forget()
+        down = True
+        with pytest.raises(ServerError, match="starting") as raised:
+            await client.call_tool("t")
+        assert raised.value.retry_after == 3
+        down = False
+        await client.call_tool("t")  # the next one tries anew
+
+
+def cut_once(reply: Any) -> tuple[Script, list[str]]:
+    """A script that loses the first reply on the way, and what it was asked."""
+    asked_for: list[str] = []
+
+    async def then(asked: Asked, talk: Talk) -> None:
+        if asked.what == "tools/list":
+            hints = {"again": {"idempotentHint": True}, "reads": {"readOnlyHint": True}, "once": {}}
+            schema = {"type": "object"}
+            tools = [{"name": name, "inputSchema": schema, "annotations": hint} for name, hint in hints.items()]
+            await talk.result({"tools": tools})
+            return
+        asked_for.append(asked.what)
+        if len(asked_for) == 1:
+            await talk.stream(b": soon\n\n")
+        else:
+            await talk.result(reply)
+
+    return then, asked_for
+
+
+@pytest.mark.parametrize("tool", ["again", "reads"])
+async def test_a_tool_that_may_run_twice_is_called_again_when_its_reply_is_lost(tool: str) -> None:
+    """AMB-30, HTTP-22: as the server said of it."""
+    then, asked_for = cut_once(EMPTY)
+    async with scripted(Restarted(then).script) as server, MCPClient.connect(server.url) as client:
+        await client.list_tools()
+        await client.call_tool(tool)
+
+    assert asked_for == ["tools/call"] * 2
+
+
+@pytest.mark.parametrize("tool", ["once", "unknown"])
+async def test_any_other_tool_is_called_once(tool: str) -> None:
+    """AMB-30."""
+    then, asked_for = cut_once(EMPTY)
+    async with scripted(Restarted(then).script) as server, MCPClient.connect(server.url) as client:
+        await client.list_tools()
+        with pytest.raises(MCPConnectionError) as raised:
+            await client.call_tool(tool)
+
+    assert raised.value.begun
+    assert asked_for == ["tools/call"]
+
+
+async def test_what_only_reads_is_made_again_when_its_reply_is_lost() -> None:
+    then, asked_for = cut_once({"messages": []})
+    async with scripted(Restarted(then).script) as server, MCPClient.connect(server.url) as client:
+        assert (await client.get_prompt("p")).messages == []
+
+    assert asked_for == ["prompts/get"] * 2
+
+
+async def test_what_was_refused_is_not_made_again() -> None:
+    async def then(asked: Asked, talk: Talk) -> None:
+        await talk.answer(500)
+
+    async with scripted(Restarted(then).script) as server, MCPClient.connect(server.url) as client:
+        with pytest.raises(ServerError):
+            await client.get_prompt("p")
+
+    assert server.count("prompts/get") == 1
+
+
+async def test_a_call_that_ran_in_the_lost_session_is_not_made_again_but_the_next_one_works() -> None:
+    """B067: its stream broke, and the session was gone when it was to be resumed."""
+    restarted: Restarted
+
+    async def then(asked: Asked, talk: Talk) -> None:
+        if restarted.sessions == 1:
+            restarted.forget()
+            await talk.stream(b"retry: 10\n", event(None, "a"))
+        else:
+            await talk.result(EMPTY)
+
+    restarted = Restarted(then)
+    async with scripted(restarted.script) as server:
+        target = StreamableHttp(server.url, reconnect=Reconnect(attempts=1, first=0.01))
+        async with MCPClient.connect(target) as client:
+            with pytest.raises(SessionExpiredError) as raised:
+                await client.call_tool("t")
+            await client.call_tool("t")
+
+    assert raised.value.begun
+    assert server.count("initialize") == 2
+    assert server.count("tools/call") == 2

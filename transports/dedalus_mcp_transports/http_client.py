@@ -1,0 +1,117 @@
+"""Streamable HTTP, the client: a URL as something to connect to.
+
+httpx is loaded when the first connection is opened, and not at all where the caller brings an
+HTTP client of their own.
+
+Layer: L5.
+Source: MCP 2026-07-28, basic/transports/streamable-http; 2025-11-25, basic/transports.
+"""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+from urllib.parse import urlsplit
+
+from anyio.lowlevel import checkpoint
+
+from dedalus_mcp.transport import Duplex
+from dedalus_mcp_transports.http_connection import HttpConnection
+from dedalus_mcp_transports.http_sender import Sender, address
+from dedalus_mcp_transports.http_stream import Reconnect
+from dedalus_mcp_transports.lines import MAX_FRAME
+
+__all__ = ("StreamableHttp",)
+
+# Connections that are kept for later.  How many there may be at once is the number of open calls.
+KEPT_CONNECTIONS = 32
+
+
+class StreamableHttp:
+    """An MCP server at a URL; a `Target`.
+
+    Nothing is sent anywhere but to the URL's own origin: of redirects, only 307 and 308 to
+    there are followed.
+
+    Args:
+        url: The endpoint, `http` or `https`.
+        headers: What every request says, for example an API key.
+        auth: An `httpx.Auth`, or whatever else the HTTP client takes for `auth=`.
+        http_client: An `httpx.AsyncClient` or `httpx2.AsyncClient` of yours, with its own proxies,
+            certificates and limits; it is not closed.  None to have one made.
+        timeout: Seconds to connect, and for each write.  Replies are not timed here but by `MCPClient`.
+        listen: Whether a legacy session keeps a stream open (GET) on which the server can speak
+            at any time.
+        reconnect: How broken streams of legacy servers are taken up again.
+        max_message: Bytes in one message of the server, at most.
+
+    Raises:
+        ValueError: `url` is none, or `timeout` is not positive.
+    """
+
+    never_silent = True
+
+    def __init__(  # noqa: PLR0913 - where, who, by what, and four settings
+        self,
+        url: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        auth: Any = None,
+        http_client: Any = None,
+        timeout: float = 30.0,
+        listen: bool = True,
+        reconnect: Reconnect | None = None,
+        max_message: int = MAX_FRAME,
+    ) -> None:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError(f"cannot connect to {address(url)!r:.200}: legal are http:// and https:// URLs")
+        if not timeout > 0:
+            raise ValueError(f"a timeout is more than 0 seconds, not {timeout}")
+        self.url = url
+        self.headers = {name.lower(): value for name, value in (headers or {}).items()}
+        self.auth = auth
+        self.http_client = http_client
+        self.timeout = timeout
+        self.listen = listen
+        self.reconnect = reconnect or Reconnect()
+        self.max_message = max_message
+
+    def __repr__(self) -> str:
+        return f"StreamableHttp({address(self.url)!r})"  # no headers, no query: they may be secret
+
+    @property
+    def era_key(self) -> str:
+        """What stands for the server, of all objects with this URL."""
+        return address(self.url)
+
+    async def open(self) -> Duplex:
+        """Return a connection; nothing is sent before its first frame."""
+        await checkpoint()
+        owned = self.http_client is None
+        sender = Sender(
+            _make_client() if owned else self.http_client,
+            self.url,
+            headers=self.headers,
+            auth=self.auth,
+            timeout=self.timeout,
+            owned=owned,
+        )
+        return HttpConnection(sender, listen=self.listen, reconnect=self.reconnect, max_message=self.max_message)
+
+
+def _make_client() -> Any:
+    import httpx  # noqa: PLC0415 - loaded where it is used
+
+    limits = httpx.Limits(max_connections=None, max_keepalive_connections=KEPT_CONNECTIONS)
+    return httpx.AsyncClient(verify=_tls(), limits=limits)
+
+
+@lru_cache(maxsize=1)
+def _tls() -> ssl.SSLContext:
+    """Return the one TLS context: making it takes longer than all else together."""
+    import httpx  # noqa: PLC0415 - loaded where it is used
+
+    return httpx.create_ssl_context()

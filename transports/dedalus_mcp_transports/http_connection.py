@@ -1,0 +1,316 @@
+"""Streamable HTTP, the client: one connection, made of many requests.
+
+    send(frame) ──▶ a POST in a task of its own ──▶ JSON, or a stream ──▶ inbox ──▶ receive()
+                                                         │ it breaks (legacy): GET, Last-Event-ID
+    initialized ──▶ a GET stream for what the server says by itself ──▶ inbox
+
+A call whose reply cannot come arrives as `Undelivered`; all others go on.
+
+Layer: L5.
+Source: MCP 2026-07-28, basic/transports/streamable-http; 2025-11-25, basic/transports.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable, Coroutine, Sequence
+from contextlib import nullcontext, suppress
+from functools import partial
+from typing import Any
+
+import anyio
+
+from dedalus_mcp.errors import MCPConnectionError, RemoteProtocolError
+from dedalus_mcp.jsonrpc.tasks import Tasks
+from dedalus_mcp.transport import Received, Undelivered
+from dedalus_mcp_transports.http_failures import Answer, failure, reply_ids
+from dedalus_mcp_transports.http_inbox import Inbox
+from dedalus_mcp_transports.http_outgoing import Outgoing, Words, peek
+from dedalus_mcp_transports.http_sender import Response, Sender
+from dedalus_mcp_transports.http_stream import EventStream, Reconnect
+
+__all__ = ("HttpConnection",)
+
+logger = logging.getLogger("dedalus_mcp")
+
+# Calls that are under way at once; more wait.  Replies and notices always find room.
+MAX_POSTS = 256
+# Notices that wait for the ones before them.  Beyond that, the oldest is the one to miss.
+MAX_NOTICES = 1024
+# How long a notice may hold up those behind it, and how long `initialized` may hold up all else.
+NOTICE_SECONDS = 10.0
+INITIALIZED_SECONDS = 5.0
+# How long a stream may stay open after its reply, in the hope that its connection can be used again.
+LINGER_SECONDS = 0.5
+DELETE_SECONDS = 1.4
+# What a server says to a GET that may be different later.  409: it has not yet seen the last one end.
+_PASSING = (408, 409, 425, 429, 500, 502, 503, 504)
+
+
+class HttpConnection:
+    """A `Duplex` whose frames travel by HTTP.
+
+    Args:
+        sender: Sends its requests; closed with it.
+        listen: Whether a legacy session keeps a GET stream open.
+        reconnect: How broken streams are taken up again.
+        max_message: Bytes in one message of the server, at most.
+    """
+
+    def __init__(self, sender: Sender, *, listen: bool, reconnect: Reconnect, max_message: int) -> None:
+        self._sender = sender
+        self._listens = listen
+        self._reconnect = reconnect
+        self._max_message = max_message
+        self._words = Words()
+        self._inbox = Inbox()
+        self._tasks = Tasks()
+        self._scopes: set[anyio.CancelScope] = set()
+        self._calls: dict[int | str, tuple[Outgoing, anyio.CancelScope]] = {}
+        self._room = anyio.CapacityLimiter(MAX_POSTS)
+        self._notices: deque[Outgoing] = deque(maxlen=MAX_NOTICES)
+        self._telling = False
+        self._listener: anyio.CancelScope | None = None
+        self._closed = False
+        self._over = anyio.Event()
+
+    # The duplex.
+
+    async def receive(self) -> Sequence[Received]:
+        """Wait for what has arrived over any of the streams."""
+        return await self._inbox.take()
+
+    async def send(self, frames: Sequence[bytes]) -> None:
+        """Begin to send these frames; only `notifications/initialized` is waited for, within bounds."""
+        for frame in frames:
+            if self._closed:
+                raise anyio.ClosedResourceError("the HTTP connection is closed")
+            out = peek(frame)
+            if out.method is None:
+                self._start(partial(self._post, out))
+            elif out.id is not None:
+                self._begin(out, out.id)
+            elif out.method == "notifications/initialized":
+                with anyio.move_on_after(INITIALIZED_SECONDS):
+                    await self._post(out)
+                self._listen()
+            elif out.cancels is not None:
+                self._cancel(out, out.cancels)
+            else:
+                self._tell(out)
+
+    async def aclose(self) -> None:
+        """End every stream and the session, within two seconds."""
+        if self._closed:
+            await self._over.wait()
+            return
+        self._closed = True
+        self._inbox.close()
+        try:
+            for scope in list(self._scopes):
+                scope.cancel()
+            with anyio.move_on_after(DELETE_SECONDS, shield=True):
+                await self._tasks.wait()
+                await self._delete()
+            await self._sender.aclose()
+        finally:
+            self._over.set()
+
+    # Tasks.
+
+    def _start(
+        self, run: Callable[[], Coroutine[Any, Any, None]], ended: Callable[[], object] = lambda: None
+    ) -> anyio.CancelScope:
+        scope = anyio.CancelScope()
+        self._scopes.add(scope)
+
+        async def main() -> None:
+            with scope:
+                try:
+                    await run()
+                except Exception:
+                    logger.exception("a task of the HTTP client failed")
+
+        def over() -> None:
+            self._scopes.discard(scope)
+            ended()
+
+        self._tasks.start(main, over, detached=True)
+        return scope
+
+    def _post_headers(self, out: Outgoing) -> dict[str, str]:
+        accept = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
+        return accept | self._words.headers(out)
+
+    async def _delete(self) -> None:
+        """End the session.  Whatever the server says to that, it is over for us (B040, B089)."""
+        if self._words.session is None or self._words.modern:
+            return
+        with suppress(MCPConnectionError):
+            async with self._sender.request("DELETE", self._words.legacy_headers()):
+                pass
+
+    # Replies and notices.
+
+    async def _post(self, out: Outgoing) -> None:
+        """Send what has no reply.  Whoever wanted it to arrive has nowhere to hear that it did not."""
+        try:
+            async with self._sender.request("POST", self._post_headers(out), out.frame) as response:
+                if not 200 <= response.status < 300:  # any of these is as good as 202 (B089)
+                    raise await response.refusal(None, in_session=self._words.session is not None)
+                await response.body(self._max_message)  # so that its connection can be used again
+        except Exception as error:  # noqa: BLE001 - told to the log, there is nobody else
+            logger.warning("%s did not arrive: %s", out.method or "a reply", error)
+
+    def _tell(self, out: Outgoing) -> None:
+        """Send a notice after all before it."""
+        self._notices.append(out)
+        if not self._telling:
+            self._telling = True
+            self._start(self._tell_all)
+
+    async def _tell_all(self) -> None:
+        try:
+            while self._notices:
+                with anyio.move_on_after(NOTICE_SECONDS):
+                    await self._post(self._notices.popleft())
+        finally:
+            self._telling = False  # with nothing awaited since the last look: no notice is left behind
+
+    def _cancel(self, out: Outgoing, id: int | str) -> None:
+        """Let a call end: where it is modern, by closing its stream alone."""
+        call, scope = self._calls.get(id, (None, None))
+        if call is None or scope is None:
+            return
+        if call.revision is not None:
+            scope.cancel()
+            return
+
+        async def cancel() -> None:
+            with anyio.move_on_after(NOTICE_SECONDS):
+                await self._post(out)
+            scope.cancel()
+
+        self._start(cancel)
+
+    # Calls.
+
+    def _begin(self, out: Outgoing, id: int | str) -> None:
+        scope = self._start(partial(self._call, out, id), lambda: self._calls.pop(id, None))
+        self._calls[id] = out, scope
+
+    async def _call(self, out: Outgoing, id: int | str) -> None:
+        # A new session must not wait for calls that may themselves be waiting for it.
+        async with nullcontext() if out.method == "initialize" else self._room:
+            try:
+                await self._exchange(out)
+            except Exception as error:  # noqa: BLE001 - raised where the call is waited for
+                self._inbox.put([Undelivered(id, error)])
+
+    async def _exchange(self, out: Outgoing) -> None:
+        """Send a call; return when its reply has arrived."""
+        stream = EventStream(out.id, self._reconnect, self._max_message)
+        in_session = self._words.session is not None and out.method != "initialize" and out.revision is None
+        broke: MCPConnectionError | None = None
+        async with self._sender.request("POST", self._post_headers(out), out.frame) as response:
+            if not 200 <= response.status < 300:
+                raise await response.refusal(out.id, in_session=in_session)
+            if response.media_type == "text/event-stream":
+                broke = await self._read(response, stream, out)
+            else:
+                await self._read_body(response, out)
+                return
+        if not stream.replied and stream.last_event_id and out.revision is None:
+            broke = await self._follow(stream, out) or broke
+        self._check(stream, broke)
+
+    async def _read_body(self, response: Response, out: Outgoing) -> None:
+        body = await response.body(self._max_message)
+        if body is None:
+            raise RemoteProtocolError(f"the reply is longer than {self._max_message} bytes, which is the limit")
+        if str(out.id) not in reply_ids(body):
+            answer = Answer(response.status, "", response.headers, body)
+            raise failure(answer, out.id, self._sender.where, in_session=False)
+        self._inbox.put([self._words.learn(out, body, response.headers)])
+
+    async def _read(self, response: Response, stream: EventStream, out: Outgoing | None) -> MCPConnectionError | None:
+        """Read one connection's part of a stream; return what broke it."""
+        stream.begin()
+
+        async def take(chunk: bytes) -> float | None:
+            frames = stream.feed(chunk)
+            if out is not None and stream.replied:
+                frames = self._learned(frames, stream, out, response)
+            self._inbox.put(frames)
+            if self._inbox.full:
+                await self._inbox.ready()
+            return 0 if stream.fault is not None else LINGER_SECONDS if stream.replied else None
+
+        try:
+            await response.read(take)
+        except MCPConnectionError as error:
+            return error
+        return None
+
+    def _learned(self, frames: list[bytes], stream: EventStream, out: Outgoing, response: Response) -> list[bytes]:
+        try:
+            return [self._words.learn(out, frame, response.headers) for frame in frames]
+        except RemoteProtocolError as error:
+            stream.replied, stream.fault = False, error
+            return []
+
+    def _check(self, stream: EventStream, broke: MCPConnectionError | None) -> None:
+        """Raise why there is no reply, unless there is one."""
+        if stream.replied:
+            return
+        if stream.fault is not None:
+            raise stream.fault
+        if broke is not None:
+            raise broke
+        ended = MCPConnectionError(f"{self._sender.where} ended the stream before the reply")
+        ended.begun = True
+        raise ended
+
+    # GET streams.
+
+    def _listen(self) -> None:
+        if self._listener is not None:
+            self._listener.cancel()
+        if self._listens and not self._closed:
+            stream = EventStream(None, self._reconnect, self._max_message)
+            self._listener = self._start(partial(self._hear, stream))
+
+    async def _hear(self, stream: EventStream) -> None:
+        why = await self._follow(stream, None)
+        logger.debug("no GET stream of %s: %s", self._sender.where, why or stream.fault or "it ends again and again")
+
+    async def _follow(self, stream: EventStream, out: Outgoing | None) -> MCPConnectionError | None:
+        """GET a stream, again and again, until the reply is there; return why there is none."""
+        failed: MCPConnectionError | None = None
+        pause = 0.0 if out is None else stream.pause()
+        while pause is not None:
+            await anyio.sleep(pause)
+            headers = self._words.legacy_headers() | {"accept": "text/event-stream"}
+            if stream.last_event_id:
+                headers["last-event-id"] = stream.last_event_id
+            try:
+                async with self._sender.request("GET", headers) as response:
+                    if response.status == 200 and response.media_type == "text/event-stream":
+                        failed = await self._read(response, stream, out)
+                    else:
+                        failed = await self._refused(response)
+                        if response.status not in _PASSING:
+                            return failed
+            except MCPConnectionError as error:
+                failed = error
+            if stream.replied:
+                return None
+            pause = stream.pause()
+        return failed
+
+    async def _refused(self, response: Response) -> MCPConnectionError:
+        error = await response.refusal(None, in_session=self._words.session is not None)
+        assert isinstance(error, MCPConnectionError), "no call, so no error of one"
+        error.begun = True
+        return error
