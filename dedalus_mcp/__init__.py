@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from dedalus_mcp.types import Icon as Icon
     from dedalus_mcp_transports.http_client import StreamableHttp as StreamableHttp
     from dedalus_mcp_transports.http_serve import HttpServer as HttpServer
-    from dedalus_mcp_transports.http_server import HttpSettings as HttpSettings
+    from dedalus_mcp_transports.http_settings import HttpSettings as HttpSettings
     from dedalus_mcp_transports.stdio import StdioServer as StdioServer
 
 _HOME = {
@@ -57,7 +57,7 @@ _HOME = {
     "ForbiddenError": "dedalus_mcp.errors",
     "Form": "dedalus_mcp.client.form",
     "HttpServer": "dedalus_mcp_transports.http_serve",
-    "HttpSettings": "dedalus_mcp_transports.http_server",
+    "HttpSettings": "dedalus_mcp_transports.http_settings",
     "Icon": "dedalus_mcp.types",
     "Limits": "dedalus_mcp.jsonrpc.peer",
     "MCPClient": "dedalus_mcp.client.client",

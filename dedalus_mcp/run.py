@@ -131,7 +131,8 @@ class _HostedConversation:
 
 def asgi_app(server: MCPServer, bound_host: str | None, settings: dict[str, Any]) -> HttpApp:
     """Make the ASGI application of a server: see `MCPServer.asgi_app`."""
-    from dedalus_mcp_transports.http_server import HttpApp, HttpSettings  # noqa: PLC0415 - loaded where it is used
+    from dedalus_mcp_transports.http_server import HttpApp  # noqa: PLC0415 - loaded where it is used
+    from dedalus_mcp_transports.http_settings import HttpSettings  # noqa: PLC0415 - likewise
 
     return HttpApp(Hosted(server), HttpSettings(**settings), bound_host=bound_host)
 

@@ -232,7 +232,7 @@ class MCPServer:
         Args:
             bound_host: The host that it will be reached at, where that is known: then it is
                 allowed besides loopback.
-            settings: The fields of `dedalus_mcp_transports.http_server.HttpSettings`.
+            settings: The fields of `dedalus_mcp_transports.http_settings.HttpSettings`.
 
         Raises:
             TypeError: There is no such setting.

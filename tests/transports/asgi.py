@@ -23,7 +23,8 @@ from anyio.abc import TaskGroup
 from dedalus_mcp import MCPServer
 from dedalus_mcp.run import Hosted
 from dedalus_mcp.types.revisions import MODERN
-from dedalus_mcp_transports.http_server import HttpApp, HttpSettings
+from dedalus_mcp_transports.http_server import HttpApp
+from dedalus_mcp_transports.http_settings import HttpSettings
 from dedalus_mcp_transports.sse import Event, Events
 from tests.interaction.raw import INFO, envelope
 
@@ -219,7 +220,7 @@ class Client:
 
     def say(self, *messages: Any, **more: Any) -> Exchange:
         """Begin a POST: bytes as they are, one message, or several as a batch."""
-        bodies = [message if isinstance(message, bytes) else json.dumps(_whole(message)).encode() for message in messages]
+        bodies = [each if isinstance(each, bytes) else json.dumps(_whole(each)).encode() for each in messages]
         return self.send("POST", *bodies, **more)
 
     async def get(self, **more: Any) -> Exchange:

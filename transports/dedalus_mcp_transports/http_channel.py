@@ -13,8 +13,9 @@ Layer: L5.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from enum import Enum
+from functools import partial
 from typing import Any
 
 import anyio
@@ -87,6 +88,9 @@ class PostChannel:
         headers: More headers for the response, until it begins.
         answered: The reply; None as long as there is none.
         over: Whether the response is complete, or nobody reads it.
+        finishing: Whether its end is on the way.
+        replied: Called once when the reply is there, before it is sent.
+        log: As given.
     """
 
     def __init__(
@@ -103,10 +107,11 @@ class PostChannel:
         self.answered: Reply | None = None
         self.over = False
         self.finishing = False
+        self.replied: Callable[[PostChannel], None] | None = None
+        self.log = log
         self._send = send
         self._form = form
         self._status_of = status_of
-        self._log = log
         self._events: list[bytes] = []  # written, not sent
         self._streaming = False
         self._lock = anyio.Lock(fast_acquire=True)
@@ -131,20 +136,28 @@ class PostChannel:
         """Whether the response is a stream that has begun."""
         return self._streaming
 
+    def read_by(self, send: Send) -> bool:
+        """Whether this connection is the one that the response goes out on, and it is not complete."""
+        return self._send is send and not (self.over or self.finishing)
+
     def send(self, frame: bytes) -> None:
         """Queue a call or a notice."""
         if self._form is Form.JSON:
             logger.debug("dropped a message: this server answers in single JSON replies")
-        elif self._log is not None:
-            self._events.append(self._log.event(frame))
-        elif not self.over:
-            self._events.append(sse.event(frame))
+            return
+        event = sse.event(frame) if self.log is None else self.log.event(frame)
+        if not self.over:  # else it is in the log, for whoever resumes
+            self._events.append(event)
 
     def reply(self, reply: Reply) -> None:
         """Queue the reply."""
         self.answered = reply
-        if self._log is not None and (self._streaming or self._events or self._form is Form.STREAM):
-            self._events.append(self._log.event(reply.frame))
+        if self.log is not None and (self._streaming or self._events or self._form is Form.STREAM):
+            event = self.log.event(reply.frame)
+            if not self.over:
+                self._events.append(event)
+        if self.replied is not None:
+            self.replied(self)
 
     async def ready(self) -> None:
         """Return at once: see `full`."""
@@ -153,10 +166,7 @@ class PostChannel:
         """Send what is queued."""
         async with self._lock:
             if self.unsent:
-                try:
-                    await self._flush()
-                except (OSError, RuntimeError):  # what servers raise when the connection is closed
-                    self.leave()
+                await self._try(self._flush)
 
     async def beat(self) -> None:
         """Send a comment, so that nobody between takes a silent stream for a dead one."""
@@ -164,30 +174,54 @@ class PostChannel:
             return
         async with self._lock:
             if not self.over and self.answered is None:
-                try:
-                    await self._write(sse.comment(), more=True)
-                except (OSError, RuntimeError):
-                    self.leave()
+                await self._try(partial(self._write, sse.comment(), more=True))
+
+    async def end(self, status: int) -> None:
+        """Complete the response without a reply: there will be none.
+
+        Args:
+            status: The HTTP status of a response that has not begun.
+        """
+        async with self._lock:
+            if self.over or self.answered is not None:
+                return
+            self.over = True
+            if self._streaming:
+                await self._try(partial(self._write, b"".join(self._events), more=False))
+            else:
+                await respond(self._send, status)
 
     def leave(self) -> None:
         """Nobody reads here any more; what is logged can still be resumed."""
         self.over = True
         self._events.clear()
 
-    async def resume(self, send: Send, missed: list[LoggedEvent]) -> None:
-        """Go on at another connection: what was missed, then what comes."""
+    async def resume(self, send: Send, missed: list[LoggedEvent]) -> Send | None:
+        """Go on at another connection: what was missed, then what comes.
+
+        Returns:
+            The way out to the connection that was read until now, if there is one: its response
+            is to be completed.
+        """
+        before = None if self.over else self._send
+        self._lock = anyio.Lock(fast_acquire=True)  # the old one's holder may wait for a dead reader
         async with self._lock:
-            self.leave()
             self._send = send
             self._streaming = False
-            self.over = False
-            self._events = [sse.event(each.data, id=each.id) for each in missed]
-            try:
-                await self._write(b"".join(self._events), more=self.answered is None)
-            except (OSError, RuntimeError):
+            self._events.clear()
+            self.over = self.finishing = self.answered is not None
+            replay = b"".join([sse.event(each.data, id=each.id) for each in missed])
+            await self._try(partial(self._write, replay, more=not self.over))
+        return before
+
+    async def _try(self, write: Callable[[], Awaitable[None]]) -> None:
+        send = self._send
+        try:
+            await write()
+        except Exception as error:  # noqa: BLE001 - servers and middlewares raise what they like when a client is gone
+            logger.debug("a client has left: %r", error)
+            if send is self._send:
                 self.leave()
-            self._events = []
-            self.over = self.over or self.answered is not None
 
     async def _flush(self) -> None:
         if self.answered is not None:
@@ -197,7 +231,7 @@ class PostChannel:
             status = 200 if self.answered.code is None else self._status_of(self.answered.code)
             await respond(self._send, status, self.answered.frame, JSON, *self.headers)
             return
-        if self.answered is not None and self._log is None:
+        if self.answered is not None and self.log is None:
             self._events.append(sse.event(self.answered.frame))
         chunk, self._events = b"".join(self._events), []
         self.over = self.answered is not None
@@ -207,8 +241,8 @@ class PostChannel:
         if not self._streaming:
             self._streaming = True
             await start_stream(self._send, self.headers)
-            if self._log is not None:
-                chunk = self._log.begin() + chunk
+            if self.log is not None:
+                chunk = self.log.begin() + chunk
         await self._send({"type": "http.response.body", "body": chunk, "more_body": more})
 
 

@@ -5,11 +5,13 @@ Layer: L5.
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from collections.abc import Callable
 
 import anyio
 
+from dedalus_mcp.jsonrpc.messages import RequestId
 from dedalus_mcp.transport import Receiver, Reply
 from dedalus_mcp_transports import sse
 from dedalus_mcp_transports.event_log import EventLog
@@ -17,6 +19,8 @@ from dedalus_mcp_transports.http_channel import PostChannel, StreamLog, start_st
 from dedalus_mcp_transports.http_request import HttpRequest, Receive, Send
 
 __all__ = ("LegacySession", "SessionStream")
+
+logger = logging.getLogger("dedalus_mcp")
 
 # What may wait for a GET stream to be opened, or for its reader: notices of changes, mostly.
 MAX_WAITING = 256
@@ -31,6 +35,7 @@ class SessionStream:
     def __init__(self) -> None:
         self._waiting: deque[bytes] = deque(maxlen=MAX_WAITING)
         self._news: anyio.Event | None = None
+        self._ended = False
         self.open = False
 
     @property
@@ -87,8 +92,6 @@ class SessionStream:
         if self._news is not None:
             self._news.set()
 
-    _ended = False
-
     async def _write(self, send: Send, keep_alive: float, scope: anyio.CancelScope) -> None:
         try:
             await start_stream(send)
@@ -103,8 +106,8 @@ class SessionStream:
                 if not self._ended:
                     await send({"type": "http.response.body", "body": chunk, "more_body": True})
             await send({"type": "http.response.body", "body": b""})
-        except (OSError, RuntimeError):  # what servers raise when the connection is closed
-            pass
+        except Exception as error:  # noqa: BLE001 - servers and middlewares raise what they like when a client is gone
+            logger.debug("a client has left: %r", error)
         scope.cancel()
 
 
@@ -126,7 +129,7 @@ class LegacySession:
         self._make_log = make_log
         self._retry = retry
         self._log: EventLog | None = None
-        self._streams: dict[str, PostChannel] = {}
+        self._running: dict[PostChannel, set[RequestId]] = {}  # what is not answered yet
         self._count = 0
 
     def stream_log(self) -> StreamLog | None:
@@ -138,15 +141,21 @@ class LegacySession:
         primed = (self.receiver.revision or "") >= "2025-11-25"
         return StreamLog(self._log, str(self._count), primed=primed, retry=self._retry)
 
-    def attach(self, log: StreamLog | None, channel: PostChannel) -> None:
-        """Remember the channel of a stream as long as its call runs."""
-        if log is not None:
-            self._streams[log.stream] = channel
+    def begin(self, channel: PostChannel, calls: set[RequestId]) -> None:
+        """Remember a channel until it is replied on, or nobody wants the reply to any of its calls."""
+        self._running[channel] = calls
+        channel.replied = self._forget
 
-    def detach(self, log: StreamLog | None) -> None:
-        """Its call is over."""
-        if log is not None:
-            self._streams.pop(log.stream, None)
+    def cancelled(self, id: RequestId | None) -> PostChannel | None:
+        """Nobody wants the reply to this call; return its channel if that was the last one there."""
+        for channel, calls in self._running.items():
+            if id in calls:
+                calls.discard(id)
+                if calls:
+                    return None
+                self._forget(channel)
+                return channel
+        return None
 
     @property
     def log(self) -> EventLog | None:
@@ -155,9 +164,16 @@ class LegacySession:
 
     def running(self, stream: str) -> PostChannel | None:
         """Return the channel of a stream whose call runs."""
-        return self._streams.get(stream)
+        named = (channel for channel in self._running if channel.log is not None and channel.log.stream == stream)
+        return next(named, None)
 
-    def close(self, reason: str) -> None:
-        """End the session."""
+    def close(self, reason: str) -> list[PostChannel]:
+        """End the session; return the channels on which no reply will come now."""
         self.receiver.close(reason)
         self.stream.end()
+        left = list(self._running)
+        self._running.clear()
+        return left
+
+    def _forget(self, channel: PostChannel) -> None:
+        self._running.pop(channel, None)

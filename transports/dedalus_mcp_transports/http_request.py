@@ -5,6 +5,7 @@ Layer: L5.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any, TypeAlias
 
@@ -17,6 +18,8 @@ __all__ = ("BodyTooLarge", "Disconnected", "HttpRequest", "Receive", "Scope", "S
 Scope: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+logger = logging.getLogger("dedalus_mcp")
 
 JSON = (b"content-type", b"application/json")
 
@@ -89,8 +92,8 @@ async def respond(send: Send, status: int, body: bytes = b"", *headers: tuple[by
     try:
         await send(start)
         await send({"type": "http.response.body", "body": body})
-    except (OSError, RuntimeError):  # what servers raise when the connection is closed
-        return
+    except Exception as error:  # noqa: BLE001 - servers and middlewares raise what they like when a client is gone
+        logger.debug("a client has left: %r", error)
 
 
 async def respond_failure(send: Send, status: int, failure: Failure, *headers: tuple[bytes, bytes]) -> None:

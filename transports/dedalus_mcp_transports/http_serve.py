@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from dedalus_mcp.transport import Application
-from dedalus_mcp_transports.http_server import HttpApp, HttpSettings
+from dedalus_mcp_transports.http_server import HttpApp
+from dedalus_mcp_transports.http_settings import HttpSettings
 
 if TYPE_CHECKING:
     import socket

@@ -1,0 +1,101 @@
+"""What lives as long as an HTTP server: what its application has set up, and the pulse of its streams.
+
+Layer: L5.
+"""
+
+from __future__ import annotations
+
+import logging
+
+import anyio
+
+from dedalus_mcp.jsonrpc.tasks import Tasks
+from dedalus_mcp.transport import Application
+from dedalus_mcp_transports.http_channel import PostChannel
+from dedalus_mcp_transports.http_request import Send
+
+__all__ = ("Life", "Pulse")
+
+logger = logging.getLogger("dedalus_mcp")
+
+
+class Life:
+    """Holds what the application has set up, in a task of its own, from the first request on.
+
+    Args:
+        application: The application.
+    """
+
+    def __init__(self, application: Application) -> None:
+        self._application = application
+        self._tasks = Tasks()
+        self._entered: anyio.Event | None = None
+        self._leaving = anyio.Event()
+        self._error: BaseException | None = None
+
+    async def enter(self) -> None:
+        """Return when it is set up; only the first call does anything, until `leave`.
+
+        Raises:
+            Exception: What setting up raised; the next call tries again.
+        """
+        if self._entered is None:
+            self._entered, self._error = anyio.Event(), None
+            self._tasks.start(self._hold, self._entered.set, detached=True)
+        await self._entered.wait()
+        if self._error is not None:
+            self._entered = None
+            raise self._error
+
+    async def leave(self) -> None:
+        """Take it down, and return when that is done."""
+        self._leaving.set()
+        await self._tasks.wait()
+        self._entered, self._leaving = None, anyio.Event()
+
+    async def _hold(self) -> None:
+        entered = self._entered
+        try:
+            async with self._application.running():
+                if entered is not None:
+                    entered.set()
+                await self._leaving.wait()
+        except Exception as error:  # raised by `enter`, where that still waits
+            if entered is not None and entered.is_set():
+                logger.exception("taking down what is served failed")
+            self._error = error
+
+
+class Pulse:
+    """Keeps silent streams alive: one task for all of them, only while there are any.
+
+    Args:
+        seconds: How long a stream may be silent.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._read: dict[Send, PostChannel] = {}  # by the connection: a resumed stream has a new one
+        self._tasks = Tasks()
+        self._beating = False
+
+    def watch(self, send: Send, channel: PostChannel) -> None:
+        """Somebody reads a channel at this connection."""
+        self._read[send] = channel
+        if not self._beating:
+            self._beating = True
+            self._tasks.start(self._beat, lambda: None, detached=True)
+
+    def forget(self, send: Send) -> None:
+        """Nobody reads there any more."""
+        self._read.pop(send, None)
+
+    async def _beat(self) -> None:
+        try:
+            while self._read:
+                before = set(self._read)
+                await anyio.sleep(self._seconds)
+                for send in before & self._read.keys():
+                    self._tasks.start(self._read[send].beat, lambda: None, detached=True)
+        finally:
+            self._beating = False
