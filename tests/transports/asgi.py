@@ -48,7 +48,9 @@ class Exchange:
         events: Its events, those without a message included.
     """
 
-    def __init__(self, method: str, path: str, headers: dict[str, str], body: Sequence[bytes]) -> None:
+    def __init__(
+        self, method: str, path: str, headers: dict[str, str], body: Sequence[bytes], *, whole: bool = True
+    ) -> None:
         self.scope: dict[str, Any] = {
             "type": "http",
             "asgi": {"version": "3.0"},
@@ -66,6 +68,7 @@ class Exchange:
         self.returned = False
         self._body = list(body) or [b""]
         self._parser = Events()
+        self._whole = whole
         self._gone = False
         self._stalled = False
         self._changed = anyio.Event()
@@ -110,6 +113,12 @@ class Exchange:
         self._gone = True
         self._change()
 
+    def finish(self, *pieces: bytes) -> None:
+        """Send the rest of a body that was begun as a part."""
+        self._body += pieces
+        self._whole = True
+        self._change()
+
     def stall(self) -> None:
         """Read no more until `go_on`."""
         self._stalled = True
@@ -145,11 +154,11 @@ class Exchange:
 
     async def receive(self) -> dict[str, Any]:
         """Hand over the body, and after it the end of the connection or of the response, as ASGI says."""
+        while not (self._body or self._gone or self.over):
+            await self._changed.wait()
         if self._body:
             chunk = self._body.pop(0)
-            return {"type": "http.request", "body": chunk, "more_body": bool(self._body)}
-        while not (self._gone or self.over):
-            await self._changed.wait()
+            return {"type": "http.request", "body": chunk, "more_body": bool(self._body) or not self._whole}
         return {"type": "http.disconnect"}
 
     async def send(self, message: Any) -> None:
@@ -209,12 +218,18 @@ class Client:
     # HTTP.
 
     def send(
-        self, method: str, *body: bytes, path: str | None = None, without: Sequence[str] = (), **headers: str
+        self,
+        method: str,
+        *body: bytes,
+        path: str | None = None,
+        without: Sequence[str] = (),
+        whole: bool = True,
+        **headers: str,
     ) -> Exchange:
         """Begin a request; underscores in the names of headers stand for hyphens."""
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         carried = {name: value for name, value in {**self.headers, **named}.items() if name not in without}
-        exchange = Exchange(method, self._path if path is None else path, carried, body)
+        exchange = Exchange(method, self._path if path is None else path, carried, body, whole=whole)
         self._group.start_soon(exchange.run, self._app)
         return exchange
 
@@ -268,7 +283,7 @@ class Client:
         """Answer a call of the server's."""
         return await self.say({"id": id, "result": result}).ended()
 
-    async def initialize(self, revision: str, capabilities: dict[str, Any] | None = None, **headers: str) -> Exchange:
+    async def initialize(self, revision: str, capabilities: dict[str, Any] | None = None, **headers: Any) -> Exchange:
         """Send `initialize`."""
         params = {"protocolVersion": revision, "capabilities": capabilities or {}, "clientInfo": INFO}
         return await self.say({"id": "init", "method": "initialize", "params": params}, **headers).ended()
