@@ -329,11 +329,12 @@ class Web:
 async def serving(server: MCPServer, **settings: Any) -> AsyncGenerator[Web]:
     """Serve a server; whatever still runs at the end is ended."""
     app = HttpApp(Hosted(server), HttpSettings(**settings))
-    async with anyio.create_task_group() as group:
-        yield Web(app, group)
-        with anyio.fail_after(PATIENCE):
-            await app.aclose()
-        group.cancel_scope.cancel()
+    with anyio.fail_after(2 * PATIENCE):
+        async with anyio.create_task_group() as group:
+            yield Web(app, group)
+            with anyio.fail_after(PATIENCE):
+                await app.aclose()
+            group.cancel_scope.cancel()
 
 
 def _whole(message: Any) -> Any:

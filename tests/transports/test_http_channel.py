@@ -1,0 +1,377 @@
+"""The response to a POST: JSON or a stream, kept alive, and what becomes of it when nobody reads."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import anyio
+import pytest
+
+from dedalus_mcp.transport import Reply
+from dedalus_mcp_transports.event_log import MemoryEventLog
+from dedalus_mcp_transports.http_channel import Form, PostChannel, StreamLog
+from dedalus_mcp_transports.http_request import HttpRequest
+from tests.interaction.server import Story, make
+from tests.transports.asgi import Exchange, serving
+
+MODERN = "2026-07-28"
+REVISIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", MODERN)
+
+revisions = pytest.mark.parametrize("revision", REVISIONS)
+eras = pytest.mark.parametrize("revision", ["2025-11-25", MODERN])
+
+
+def progress(steps: int) -> dict[str, Any]:
+    """A call that reports its progress so many times."""
+    meta = {"progressToken": "p"}
+    return {"name": "progress", "arguments": {"steps": steps}, "_meta": meta}
+
+
+# Which form it has.
+
+
+@revisions
+async def test_a_reply_alone_is_json(revision: str) -> None:
+    """HTTP-14."""
+    async with serving(make()) as web:
+        exchange = await (await web.open(revision)).tool(1, "echo", text="hi").ended()
+
+    assert (exchange.status, exchange.headers["content-type"]) == (200, "application/json")
+    assert exchange.messages[0]["result"]["content"][0]["text"] == "hi"
+
+
+@revisions
+async def test_notices_before_the_reply_make_it_a_stream_that_ends_with_the_reply(revision: str) -> None:
+    """HTTP-14, HTTP-16, HTTP-17, HTTP-23, B082."""
+    async with serving(make()) as web:
+        exchange = await (await web.open(revision)).begin(7, "tools/call", progress(3)).ended()
+
+    assert (exchange.status, exchange.headers["content-type"]) == (200, "text/event-stream")
+    assert exchange.headers["cache-control"] == "no-cache, no-transform"
+    assert exchange.headers["x-accel-buffering"] == "no"
+    assert [message.get("id") for message in exchange.messages] == [None, None, None, 7]
+    assert [message["params"]["progress"] for message in exchange.messages[:3]] == [1, 2, 3]
+    assert all(message["params"]["progressToken"] == "p" for message in exchange.messages[:3])
+
+
+@revisions
+async def test_logs_travel_on_the_stream_of_their_call(revision: str) -> None:
+    """HTTP-17, HTTP-18."""
+    meta = {"io.modelcontextprotocol/logLevel": "info"}
+    async with serving(make()) as web:
+        exchange = await (await web.open(revision)).tool(1, "logs", meta=meta if revision == MODERN else None).ended()
+
+    assert [message["params"]["level"] for message in exchange.messages[:-1]][:2] == ["info", "notice"]
+    assert exchange.messages[-1]["id"] == 1
+
+
+@eras
+async def test_the_streams_of_calls_at_the_same_time_do_not_mix(revision: str) -> None:
+    """HTTP-30."""
+    async with serving(make()) as web:
+        client = await web.open(revision)
+        calls = [client.begin(n, "tools/call", {**progress(n), "_meta": {"progressToken": n}}) for n in range(1, 6)]
+        for n, call in enumerate(calls, 1):
+            await call.ended()
+
+            assert [each["params"]["progressToken"] for each in call.messages[:-1]] == [n] * n
+            assert call.messages[-1]["id"] == n
+
+
+@eras
+async def test_json_only_drops_notices(revision: str) -> None:
+    async with serving(make(), json_only=True) as web:
+        exchange = await (await web.open(revision)).begin(1, "tools/call", progress(3)).ended()
+
+    assert (exchange.headers["content-type"], exchange.messages[0]["id"]) == ("application/json", 1)
+
+
+async def test_json_only_has_no_way_to_ask() -> None:
+    async with serving(make(), json_only=True) as web:
+        client = await web.open("2025-11-25", {"elicitation": {}})
+
+        assert str(await client.use(1, "code", message="?")).startswith("-32")
+
+
+@eras
+@pytest.mark.parametrize("tool", ["echo", "none"])
+async def test_always_stream_makes_a_stream_of_every_reply(revision: str, tool: str) -> None:
+    async with serving(make(), always_stream=True) as web:
+        exchange = await (await web.open(revision)).tool(1, tool, text="hi").ended()
+
+    assert (exchange.status, exchange.headers["content-type"]) == (200, "text/event-stream")
+    assert [message["id"] for message in exchange.messages] == [1]
+
+
+async def test_a_stream_has_status_200_whatever_its_reply_is() -> None:
+    """HTTP-75, as long as nothing has been sent."""
+    async with serving(make()) as web:
+        call = {"name": "fail", "arguments": {"how": "protocol"}}
+        exchange = await (await web.open(MODERN)).begin(1, "tools/call", call).ended()
+        assert exchange.status == 200
+
+
+@eras
+@pytest.mark.parametrize("settings", [{"json_only": True}, {"always_stream": True}, {}], ids=str)
+async def test_large_and_strange_texts_come_through_whole(revision: str, settings: dict[str, Any]) -> None:
+    text = "\u2028\u2029\r\n\x00é𝄞" * 20_000
+    async with serving(make(), **settings) as web:
+        assert await (await web.open(revision)).use(1, "echo", text=text) == text
+
+
+# Priming events.
+
+
+@revisions
+@pytest.mark.parametrize("log", [True, False], ids=["log", "no log"])
+async def test_only_the_latest_legacy_revision_gets_a_priming_event(revision: str, log: bool) -> None:
+    """HTTP-32, HTTP-36, B086."""
+    settings: dict[str, Any] = {} if log else {"event_log": None}
+    async with serving(make(), retry_milliseconds=700, **settings) as web:
+        exchange = await (await web.open(revision)).begin(1, "tools/call", progress(1)).ended()
+
+    ids = [event.id for event in exchange.events]
+    if log and revision == "2025-11-25":
+        assert (exchange.events[0].data, len(exchange.events)) == (b"", 3)
+        assert exchange.body.startswith(b"retry: 700\n")
+    else:
+        assert [event.is_message for event in exchange.events] == [True, True]
+    if log and revision != MODERN:
+        assert None not in ids
+        assert len(set(ids)) == len(ids)
+    else:
+        assert set(ids) == {None}
+
+
+# Keeping it alive.
+
+
+@eras
+async def test_a_silent_call_becomes_a_stream_of_comments(revision: str) -> None:
+    """HTTP-24, B082."""
+    story = Story()
+    async with serving(make(story=story), keep_alive_seconds=0.005) as web:
+        call = (await web.open(revision)).tool(1, "hold", key="a")
+        await call.until(lambda: call.comments >= 3)
+        story.tell("release a")
+
+        assert (await call.reply())["result"]["content"][0]["text"] == "a"
+        assert call.status == 200
+
+
+async def test_json_only_is_silent_to_the_end() -> None:
+    story = Story()
+    async with serving(make(story=story), keep_alive_seconds=0.001, json_only=True) as web:
+        client = await web.open("2025-11-25")
+        call, stream = client.tool(1, "hold", key="a"), await client.get()
+        await stream.until(lambda: stream.comments >= 5)
+        assert call.status is None
+        story.tell("release a")
+
+        assert (await call.reply())["id"] == 1
+
+
+async def test_the_pulse_rests_when_nobody_waits() -> None:
+    async with serving(make(), keep_alive_seconds=0.001) as web:
+        client = await web.open("2025-11-25")
+        await client.use(1, "progress", steps=1)
+        service = web.app._service()
+        with anyio.fail_after(5):
+            await service._pulse._tasks.wait()
+
+        assert not service._pulse._beating
+
+
+# Leaving.
+
+
+@pytest.mark.parametrize("settings", [{"json_only": True}, {"always_stream": True}, {}], ids=str)
+async def test_a_modern_call_is_cancelled_when_its_client_leaves(settings: dict[str, Any]) -> None:
+    """HTTP-21, B047; also when the answer would have been JSON."""
+    story = Story()
+    async with serving(make(story=story), **settings) as web:
+        client = await web.open(MODERN)
+        call = client.tool(1, "hold", key="a")
+        await story.until("a began")
+        call.leave()
+        await story.until("a cancelled")
+        await call.done()
+
+        assert call.messages == []
+        assert await client.use(1, "echo", text="next") == "next"
+        assert not web.app._service()._alone
+
+
+async def test_a_modern_stream_that_has_begun_cancels_too() -> None:
+    """HTTP-21."""
+    story = Story()
+    async with serving(make(story=story), keep_alive_seconds=0.005) as web:
+        call = (await web.open(MODERN)).tool(1, "hold", key="a")
+        await call.until(lambda: call.comments)
+        call.leave()
+        await story.until("a cancelled")
+        await call.done()
+
+
+async def test_a_modern_call_is_cancelled_when_the_server_drops_its_task() -> None:
+    """HTTP-21; some servers and middlewares cancel the application's task instead of telling it."""
+    story = Story()
+    async with serving(make(story=story)) as web:
+        client = await web.open(MODERN)
+        exchange = Exchange("POST", "/mcp", client.headers, [])
+        async with anyio.create_task_group() as group:
+            call = client.tool(1, "hold", key="a")
+            exchange.scope, exchange._body = call.scope, list(call._body)
+            call.leave()
+            await call.done()
+            group.start_soon(exchange.run, web.app)
+            await story.until("a began")
+            group.cancel_scope.cancel()
+        await story.until("a cancelled")
+
+
+async def test_a_legacy_call_goes_on_when_its_client_leaves() -> None:
+    """HTTP-20, B047."""
+    story = Story()
+    async with serving(make(story=story)) as web:
+        client = await web.open("2025-11-25")
+        call = client.tool(1, "hold", key="a")
+        await story.until("a began")
+        call.leave()
+        await call.done()
+        story.tell("release a")
+        await story.until("a over")
+
+        assert "a cancelled" not in story.told
+        assert await client.use(1, "echo", text="the id is free") == "the id is free"
+
+
+@eras
+async def test_leaving_is_no_news_for_the_log(revision: str, caplog: pytest.LogCaptureFixture) -> None:
+    """B083, B047."""
+    caplog.set_level(logging.INFO)
+    story = Story()
+    async with serving(make(story=story)) as web:
+        client = await web.open(revision)
+        for n in range(50):
+            call = client.tool(n, "hold", key=f"k{n}") if n % 2 else client.begin(n, "tools/call", progress(5))
+            if n % 2:
+                await story.until(f"k{n} began")
+            call.leave()
+            await call.done()
+            story.tell(f"release k{n}")
+        assert await client.use(100, "echo", text="normal") == "normal"
+
+    assert [record for record in caplog.records if record.name == "dedalus_mcp"] == []
+
+
+# Readers that read nothing.
+
+
+@eras
+async def test_a_reader_that_reads_nothing_delays_nobody_else(revision: str) -> None:
+    async with serving(make(), always_stream=True) as web:
+        client = await web.open(revision)
+        slow = client.begin(1, "tools/call", progress(1000))
+        slow.stall()
+        for n in range(2, 12):
+            assert await client.use(n, "echo", text="quick") == "quick"
+        slow.go_on()
+        await slow.ended()
+
+        assert [message["params"]["progress"] for message in slow.messages[:-1]] == list(range(1, 1001))
+
+
+# The channel by itself.
+
+
+def a_channel(exchange: Exchange, form: Form = Form.LATE, log: StreamLog | None = None) -> PostChannel:
+    return PostChannel(HttpRequest(exchange.scope), exchange.send, form, status_of=lambda code: 404, log=log)
+
+
+async def test_what_comes_after_the_reader_has_left_is_kept_in_the_log_alone() -> None:
+    exchange = Exchange("POST", "/", {}, [])
+    log = MemoryEventLog(max_events=10)
+    channel = a_channel(exchange, log=StreamLog(log, "s", primed=False, retry=None))
+    channel.send(b'{"n":0}')
+    await channel.flush()
+    channel.leave()
+    for n in range(1, 1001):
+        channel.send(b'{"n":%d}' % n)
+        assert not channel.unsent
+    channel.reply(Reply(b'{"id":1}', None))
+    await channel.flush()
+
+    assert channel._events == []
+    assert len(exchange.events) == 1
+    assert [event.data for event in log.replay("s_1000")[1]] == [b'{"n":%d}' % 1000, b'{"id":1}']
+
+
+async def test_a_channel_with_no_log_drops_what_nobody_reads() -> None:
+    exchange = Exchange("POST", "/", {}, [])
+    channel = a_channel(exchange)
+    channel.leave()
+    channel.send(b"{}")
+    channel.reply(Reply(b"{}", None))
+    await channel.flush()
+    await channel.beat()
+    await channel.end(202)
+
+    assert (exchange.status, channel._events) == (None, [])
+
+
+@pytest.mark.parametrize("error", [OSError(), RuntimeError(), anyio.BrokenResourceError(), KeyError()], ids=repr)
+@pytest.mark.parametrize("what", ["flush", "stream", "beat", "end"])
+async def test_whatever_the_server_raises_means_that_the_client_has_left(error: Exception, what: str) -> None:
+    async def send(message: Any) -> None:
+        raise error
+
+    exchange = Exchange("POST", "/", {}, [])
+    channel = PostChannel(HttpRequest(exchange.scope), send, Form.LATE, status_of=lambda code: 200)
+    if what == "stream":
+        channel.send(b"{}")
+    if what in ("flush", "stream"):
+        channel.reply(Reply(b"{}", None))
+        await channel.flush()
+    elif what == "beat":
+        await channel.beat()
+    else:
+        await channel.end(202)
+
+    assert channel.over
+
+
+async def test_the_first_of_two_ends_counts() -> None:
+    exchange = Exchange("POST", "/", {}, [])
+    channel = a_channel(exchange)
+    channel.reply(Reply(b"{}", -32601))
+    await channel.end(202)
+    await channel.flush()
+    await channel.flush()
+    await channel.end(202)
+
+    assert (exchange.status, exchange.body) == (404, b"{}")
+
+
+async def test_what_is_queued_goes_out_as_one_chunk() -> None:
+    exchange = Exchange("POST", "/", {}, [])
+    channel = a_channel(exchange)
+    for n in range(3):
+        channel.send(b"%d" % n)
+    await channel.flush()
+    channel.send(b"3")
+    channel.reply(Reply(b"4", None))
+    await channel.flush()
+
+    assert exchange.chunks == [b"data: 0\n\ndata: 1\n\ndata: 2\n\n", b"data: 3\n\ndata: 4\n\n"]
+    assert exchange.over
+
+
+async def test_nothing_makes_a_handler_wait_but_its_own_reader() -> None:
+    channel = a_channel(Exchange("POST", "/", {}, []))
+    for _ in range(1000):
+        channel.send(b"{}")
+
+    assert not channel.full
+    await channel.ready()
