@@ -71,7 +71,7 @@ def _port() -> int:
     said = os.environ.get("PORT", "")
     if not said:
         return DEFAULT_PORT
-    if not said.isdigit() or int(said) > 65535:
+    if not (said.isascii() and said.isdigit()) or int(said) > 65535:
         raise ValueError(f"PORT is a port number, not {said!r:.40}")
     return int(said)
 
