@@ -107,7 +107,7 @@ class Stream:
     def __init__(self, response: httpx.Response) -> None:
         self.response = response
         self._chunks = response.aiter_bytes()
-        self._events = Events()
+        self.events = Events()
         self._unread: list[dict[str, Any]] = []
 
     async def message(self) -> dict[str, Any]:
@@ -115,14 +115,14 @@ class Stream:
         with anyio.fail_after(PATIENCE):
             while not self._unread:
                 chunk = await anext(self._chunks)
-                self._unread += [json.loads(event.data) for event in self._events.feed(chunk) if event.is_message]
+                self._unread += [json.loads(event.data) for event in self.events.feed(chunk) if event.is_message]
         return self._unread.pop(0)
 
     async def rest(self) -> list[dict[str, Any]]:
         """Return the messages that are left when it ends."""
         with anyio.fail_after(PATIENCE):
             async for chunk in self._chunks:
-                self._unread += [json.loads(event.data) for event in self._events.feed(chunk) if event.is_message]
+                self._unread += [json.loads(event.data) for event in self.events.feed(chunk) if event.is_message]
         return self._unread
 
 
@@ -240,7 +240,7 @@ async def test_a_legacy_client_that_leaves_can_have_the_rest(program: Program) -
     async with client_of(program, "2025-11-25", path) as client:
         async with client.stream(1, "finish_in", seconds=0.1) as stream:
             assert (await stream.message())["params"]["progress"] == 1
-            last = stream._events.last_event_id
+            last = stream.events.last_event_id
         headers = {**client.headers, "last-event-id": last}
         async with client.http.stream("GET", client.url, headers=headers) as response:
             (reply,) = await Stream(response).rest()

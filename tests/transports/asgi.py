@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, cast
 
 import anyio
 from anyio.abc import TaskGroup
@@ -205,12 +205,13 @@ class Client:
     Attributes:
         headers: What every request of theirs carries.
         revision: What they speak.
+        app: Who serves them.
     """
 
     def __init__(self, app: Any, group: TaskGroup, path: str) -> None:
         self.headers = {"host": "localhost:8000", "accept": BOTH, "content-type": "application/json"}
         self.revision = ""
-        self._app = app
+        self.app = app
         self._group = group
         self._path = path
         self._meta: dict[str, Any] = {}
@@ -230,7 +231,7 @@ class Client:
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         carried = {name: value for name, value in {**self.headers, **named}.items() if name not in without}
         exchange = Exchange(method, self._path if path is None else path, carried, body, whole=whole)
-        self._group.start_soon(exchange.run, self._app)
+        self._group.start_soon(exchange.run, self.app)
         return exchange
 
     def say(self, *messages: Any, **more: Any) -> Exchange:
@@ -339,5 +340,5 @@ async def serving(server: MCPServer, **settings: Any) -> AsyncGenerator[Web]:
 
 def _whole(message: Any) -> Any:
     if isinstance(message, list):
-        return [_whole(each) for each in message]
+        return [_whole(each) for each in cast("list[Any]", message)]
     return {"jsonrpc": "2.0", **message}

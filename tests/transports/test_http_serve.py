@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dedalus_mcp.run import Hosted
-from dedalus_mcp_transports.http_serve import DEFAULT_PORT, HttpServer, _port
+from dedalus_mcp_transports.http_serve import DEFAULT_PORT, HttpServer, port_of_environment
 from dedalus_mcp_transports.http_settings import HttpSettings
 from tests.interaction.server import make
 
@@ -14,7 +14,7 @@ from tests.interaction.server import make
 def test_the_port_is_that_of_the_environment(monkeypatch: pytest.MonkeyPatch, said: str, port: int) -> None:
     monkeypatch.setenv("PORT", said)
 
-    assert _port() == port
+    assert port_of_environment() == port
 
 
 @pytest.mark.parametrize("said", ["x", "-1", "65536", "80 80", "²"])
@@ -22,7 +22,7 @@ def test_a_port_that_is_none_is_told(monkeypatch: pytest.MonkeyPatch, said: str)
     monkeypatch.setenv("PORT", said)
 
     with pytest.raises(ValueError, match="PORT is a port number"):
-        _port()
+        port_of_environment()
 
 
 def test_only_this_machine_is_served_unless_it_is_said() -> None:

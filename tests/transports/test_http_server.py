@@ -6,7 +6,7 @@ Each row of the tables that say how one endpoint serves every revision is a case
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -776,7 +776,7 @@ def _counting(counted: list[str], *failures: Exception) -> MCPServer:
     faults = list(failures)
 
     @asynccontextmanager
-    async def lifespan(server: MCPServer) -> Any:
+    async def lifespan(server: MCPServer) -> AsyncGenerator[str]:
         if faults:
             raise faults.pop(0)
         counted.append("begin")
@@ -859,10 +859,10 @@ async def test_a_running_call_is_finished_while_the_server_drains_and_new_ones_a
             await stream.ended()
             late.finish(b"}")
             refused = await web.client().initialize("2025-11-25")
+            assert (refused.status, refused.headers["connection"]) == (503, "close")
             story.tell("release a")
 
         assert (await call.reply())["result"]["content"][0]["text"] == "a"
-        assert (refused.status, refused.headers["connection"]) == (503, "close")
         assert (await late.ended()).status == 503
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     import uvicorn
 
-__all__ = ("HttpServer",)
+__all__ = ("DEFAULT_PORT", "HttpServer", "port_of_environment")
 
 DEFAULT_PORT = 8000
 
@@ -58,7 +58,7 @@ class HttpServer(msgspec.Struct, frozen=True, kw_only=True):
         config = uvicorn.Config(
             app,
             host=self.host,
-            port=_port() if self.port is None else self.port,
+            port=port_of_environment() if self.port is None else self.port,
             log_level=self.log_level,
             access_log=False,
             lifespan="off",
@@ -67,7 +67,12 @@ class HttpServer(msgspec.Struct, frozen=True, kw_only=True):
         await _draining(app, self.drain_seconds)(config).serve()
 
 
-def _port() -> int:
+def port_of_environment() -> int:
+    """Return the port that `PORT` names, or the default.
+
+    Raises:
+        ValueError: It is no port number.
+    """
     said = os.environ.get("PORT", "")
     if not said:
         return DEFAULT_PORT
