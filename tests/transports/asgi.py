@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, cast
+from typing import Any
 
 import anyio
 from anyio.abc import TaskGroup
@@ -340,5 +340,6 @@ async def serving(server: MCPServer, **settings: Any) -> AsyncGenerator[Web]:
 
 def _whole(message: Any) -> Any:
     if isinstance(message, list):
-        return [_whole(each) for each in cast("list[Any]", message)]
+        items: list[Any] = message
+        return [_whole(each) for each in items]
     return {"jsonrpc": "2.0", **message}
