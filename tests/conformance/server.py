@@ -262,9 +262,11 @@ _PROMPTS = (simple_prompt, prompt_with_arguments, prompt_with_embedded_resource,
 def main() -> None:
     """Serve on the port that the command line names."""
     parser = argparse.ArgumentParser(description="Serves the fixtures of the official conformance suite.")
-    parser.add_argument("--port", type=int, default=3100)
-    settings = HttpSettings(retry_milliseconds=RETRY_MILLISECONDS)
-    make().run(HttpServer(port=parser.parse_args().port, settings=settings))
+    parser.add_argument("--port", type=int, default=3100, help="0 for any that is free; stderr says which")
+    parser.add_argument("--always-stream", action="store_true", help="answer every POST with an event stream")
+    given = parser.parse_args()
+    settings = HttpSettings(always_stream=given.always_stream, retry_milliseconds=RETRY_MILLISECONDS)
+    make().run(HttpServer(port=given.port, settings=settings, log_level="info"))
 
 
 if __name__ == "__main__":

