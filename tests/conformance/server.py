@@ -27,9 +27,7 @@ from dedalus_mcp import (
 __all__ = ("make",)
 
 # One transparent pixel, and a sound of no samples.
-PNG = (
-    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="  # noqa: E501
-)
+PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 WAV = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAIA+AAACABAAZGF0YQAAAAA="
 # Before it resumes a stream, a client waits so long: short, since the suite waits with it.
 RETRY_MILLISECONDS = 100
@@ -146,15 +144,15 @@ async def test_missing_capability(context: Context) -> str:
     return "The client can sample"
 
 
-@tool
-async def test_x_mcp_header(
+@tool("test_x_mcp_header")
+async def take_mirrored(
     region: Annotated[str, msgspec.Meta(extra_json_schema={"x-mcp-header": "Region"})] = "",
 ) -> str:
     """Take an argument that a header repeats."""
     return f"Region: {region}"
 
 
-_RULES = (test_missing_capability, test_x_mcp_header)
+_RULES = (test_missing_capability, take_mirrored)
 
 
 # What they ask.

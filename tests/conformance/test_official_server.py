@@ -10,7 +10,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -85,7 +85,7 @@ SCENARIOS = {"2025-11-25": 33, "2026-07-28": 50}
 
 
 @contextmanager
-def serving(*options: str) -> Iterator[str]:
+def serving(*options: str) -> Generator[str]:
     """Run the server of the fixtures, and give its URL; nothing may go wrong in it meanwhile."""
     command = [sys.executable, "-W", "error", "-m", "tests.conformance.server", "--port", "0", *options]
     path = os.pathsep.join(str(ROOT / source) for source in (".", "transports", "dedalus_mcp/_names"))

@@ -32,6 +32,7 @@ from dedalus_mcp_transports.http_channel import Form, PostChannel
 from dedalus_mcp_transports.http_classify import Refused, Route, classify, legacy_revision, status_of
 from dedalus_mcp_transports.http_headers import accepts, is_json
 from dedalus_mcp_transports.http_legacy import LegacySession, SessionStream
+from dedalus_mcp_transports.http_mirrors import Mirrors
 from dedalus_mcp_transports.http_request import (
     BodyTooLarge,
     Disconnected,
@@ -179,6 +180,7 @@ class _Service:
         self._application = application
         self._settings = settings
         self._sessions: Sessions[LegacySession] = Sessions(settings.max_sessions, settings.session_idle_seconds)
+        self._mirrors = Mirrors(application.input_schema)
         self._life = _Life(application)
         self._pulse = _Pulse(settings.keep_alive_seconds)
         self._form = Form.JSON if settings.json_only else Form.STREAM if settings.always_stream else Form.LATE
@@ -236,6 +238,10 @@ class _Service:
     async def _modern(self, request: HttpRequest, message: Decoded, receive: Receive, send: Send) -> None:
         if not isinstance(message, Call):
             await respond(send, 202)
+            return
+        refused = self._mirrors.check(message, request.fields)
+        if refused is not None:
+            await respond_failure(send, refused.status, refused.failure)
             return
         channel = PostChannel(request, send, self._form, status_of=status_of)
         receiver = self._application.converse(channel)
