@@ -31,7 +31,7 @@ cover: .venv/dev
 bench: .venv/dev
 	@$(BIN)/python -m benchmarks
 
-# Other people's clients and servers, for tests/interop; they live outside the repository.
+# Other people's clients, servers and suites, for tests/interop and tests/conformance; outside the repository.
 interop: .venv/dev
 	@$(BIN)/python tests/interop/install.py
 

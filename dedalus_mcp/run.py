@@ -110,6 +110,11 @@ class Hosted:
         """Begin a conversation."""
         return _HostedConversation(self._server, channel)
 
+    def input_schema(self, tool: str) -> Mapping[str, Any] | None:
+        """Return the input schema of a tool; None if there is no such tool."""
+        definition = self._server.tools.definition(tool)
+        return None if definition is None else definition.inputSchema
+
     def running(self) -> AbstractAsyncContextManager[Any]:
         """Hold the server's lifespan open."""
         return self._server.running()

@@ -253,6 +253,10 @@ class Application(Protocol):
         """
         ...
 
+    def input_schema(self, tool: str) -> Mapping[str, Any] | None:
+        """Return the input schema of a tool, which says what HTTP headers mirror; None if there is no such tool."""
+        ...
+
     def running(self) -> AbstractAsyncContextManager[Any]:
         """Hold what the application has set up; entered before the first conversation."""
         ...

@@ -40,6 +40,7 @@ LAYERS = {
     "dedalus_mcp_transports.http_classify": 2,
     "dedalus_mcp_transports.http_failures": 2,
     "dedalus_mcp_transports.http_headers": 2,
+    "dedalus_mcp_transports.http_mirrors": 2,
     "dedalus_mcp_transports.http_outgoing": 2,
     "dedalus_mcp_transports.http_params": 2,
     "dedalus_mcp_transports.http_security": 2,

@@ -88,6 +88,11 @@ class Tools:
         """Their names, sorted."""
         return sorted(self._by_name)
 
+    def definition(self, name: str) -> Tool | None:
+        """Return a tool as clients see it; None if there is none of that name."""
+        tool = self._by_name.get(name)
+        return None if tool is None else tool.definition
+
     def add(self, fn: Callable[..., Any], spec: ToolSpec) -> None:
         """Register a tool; one of the same name is replaced.
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.interop.install import install
-from tests.interop.peers import Inspector, Mcpdo, missing
+from tests.interop.install import MCP1, MCP2, NPM, home
+from tests.interop.peers import Inspector, Mcpdo, bring
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -21,15 +19,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def peers() -> None:
-    """Installs what is missing; only where that cannot be done, and nobody relies on it, the tests are skipped."""
-    if not missing():
-        return
-    try:
-        install()
-    except (OSError, subprocess.CalledProcessError) as error:
-        if os.environ.get("CI"):
-            raise
-        pytest.skip(f"cannot install {', '.join(missing())}: {error}")
+    bring(home(MCP1), home(MCP2), home(*NPM))
 
 
 @pytest.fixture(scope="module")

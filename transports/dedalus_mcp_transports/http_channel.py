@@ -41,7 +41,7 @@ class Form(Enum):
 
     LATE = "JSON if the reply is all there is, else a stream"
     JSON = "JSON, whatever is lost by that"
-    STREAM = "a stream, always"
+    STREAM = "a stream, but for an error whose status is told by HTTP"
 
 
 class StreamLog:
@@ -226,11 +226,11 @@ class PostChannel:
     async def _flush(self) -> None:
         if self.answered is not None:
             self.finishing = True  # before the last send: what the connection says from now on is no news
-        if self.answered is not None and not (self._streaming or self._events or self._form is Form.STREAM):
-            self.over = True
+        if self.answered is not None and not (self._streaming or self._events):
             status = 200 if self.answered.code is None else self._status_of(self.answered.code)
-            await respond(self._send, status, self.answered.frame, JSON, *self.headers)
-            return
+            if self._form is not Form.STREAM or status != 200:  # a stream has no other status
+                await respond(self._send, status, self.answered.frame, JSON, *self.headers)
+                return
         if self.answered is not None and self.log is None:
             self._events.append(sse.event(self.answered.frame))
         chunk, self._events = b"".join(self._events), []

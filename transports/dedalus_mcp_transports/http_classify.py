@@ -34,7 +34,7 @@ from dedalus_mcp.types.meta import CLIENT_CAPABILITIES_KEY, PROTOCOL_VERSION_KEY
 from dedalus_mcp.types.revisions import LEGACY, MODERN, V2025_03_26
 from dedalus_mcp_transports.http_headers import ConflictingHeader, Headers, decode_value
 
-__all__ = ("Refused", "Route", "classify", "legacy_revision", "status_of")
+__all__ = ("NAME", "Refused", "Route", "classify", "legacy_revision", "status_of")
 
 VERSION, METHOD, NAME = b"mcp-protocol-version", b"mcp-method", b"mcp-name"
 

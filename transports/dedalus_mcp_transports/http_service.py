@@ -34,6 +34,7 @@ from dedalus_mcp_transports.http_classify import VERSION, Refused, Route, classi
 from dedalus_mcp_transports.http_headers import accepts, is_json
 from dedalus_mcp_transports.http_legacy import LegacySession, SessionStream
 from dedalus_mcp_transports.http_life import Life, Pulse
+from dedalus_mcp_transports.http_mirrors import Mirrors
 from dedalus_mcp_transports.http_request import (
     BodyTooLarge,
     Disconnected,
@@ -72,6 +73,7 @@ class Service:
         self._application = application
         self._settings = settings
         self._sessions: Sessions[LegacySession] = Sessions(settings.max_sessions, settings.session_idle_seconds)
+        self._mirrors = Mirrors(application.input_schema)
         self._life = Life(application)
         self._pulse = Pulse(settings.keep_alive_seconds)
         self._form = Form.JSON if settings.json_only else Form.STREAM if settings.always_stream else Form.LATE
@@ -161,6 +163,10 @@ class Service:
     async def _modern(self, request: HttpRequest, message: Decoded, receive: Receive, send: Send) -> None:
         if not isinstance(message, Call):
             await respond(send, 202)
+            return
+        refused = self._mirrors.check(message, request.fields)
+        if refused is not None:
+            await respond_failure(send, refused.status, refused.failure)
             return
         channel = PostChannel(request, send, self._form, status_of=status_of)
         receiver = self._application.converse(channel)

@@ -21,7 +21,7 @@ class HttpSettings(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         path: The endpoint; requests for other paths are answered with 404.
         json_only: Answer every POST with one JSON object; notices are dropped, asks fail.
-        always_stream: Answer every POST with an event stream.
+        always_stream: Answer every POST with an event stream; errors that have an HTTP status of their own aside.
         max_body: Bytes in a request body, at most.
         max_sessions: Legacy sessions that may be open at once.
         session_idle_seconds: How long a legacy session lives that nobody uses.

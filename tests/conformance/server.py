@@ -1,0 +1,271 @@
+"""The server that the official conformance suite examines: every revision, in one process.
+
+Tools and prompts have the names, arguments and texts that its scenarios look for.
+
+    python -m tests.conformance.server --port 3100      serves http://127.0.0.1:3100/mcp
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Annotated, Any
+
+import msgspec
+
+from dedalus_mcp import (
+    Context,
+    HttpServer,
+    HttpSettings,
+    McpError,
+    MCPServer,
+    ToolError,
+    prompt,
+    tool,
+    types,
+)
+
+__all__ = ("make",)
+
+# One transparent pixel, and a sound of no samples.
+PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+WAV = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAIA+AAACABAAZGF0YQAAAAA="
+# Before it resumes a stream, a client waits so long: short, since the suite waits with it.
+RETRY_MILLISECONDS = 100
+
+
+def make() -> MCPServer:
+    """A server with every fixture."""
+    server = MCPServer("dedalus-mcp-conformance", version="1", title="Conformance")
+    server.collect(*_CONTENT, *_NOTICES, *_RULES, *_PROMPTS)
+    with server.binding():
+        _asking_tools(server)
+    return server
+
+
+# What tools return.
+
+
+def _resource(uri: str, text: str, mime: str = "text/plain") -> types.EmbeddedResource:
+    return types.EmbeddedResource(resource=types.TextResourceContents(uri=uri, mimeType=mime, text=text))
+
+
+@tool
+async def test_simple_text() -> types.TextContent:
+    """Return a text."""
+    return types.TextContent(text="This is a simple text response for testing.")
+
+
+@tool
+async def test_image_content() -> types.ImageContent:
+    """Return a picture."""
+    return types.ImageContent(data=PNG, mimeType="image/png")
+
+
+@tool
+async def test_audio_content() -> types.AudioContent:
+    """Return a sound."""
+    return types.AudioContent(data=WAV, mimeType="audio/wav")
+
+
+@tool
+async def test_embedded_resource() -> types.EmbeddedResource:
+    """Return a resource in place."""
+    return _resource("test://embedded-resource", "This is an embedded resource content.")
+
+
+@tool
+async def test_multiple_content_types() -> list[types.ContentBlock]:
+    """Return a text, a picture and a resource."""
+    return [
+        types.TextContent(text="Multiple content types test:"),
+        types.ImageContent(data=PNG, mimeType="image/png"),
+        _resource("test://mixed-content-resource", '{"test":"data","value":123}', "application/json"),
+    ]
+
+
+@tool
+async def test_error_handling() -> str:
+    """Fail, always."""
+    raise ToolError("This tool intentionally returns an error for testing")
+
+
+_CONTENT = (
+    test_simple_text,
+    test_image_content,
+    test_audio_content,
+    test_embedded_resource,
+    test_multiple_content_types,
+    test_error_handling,
+)
+
+
+# What they say meanwhile.
+
+
+@tool
+async def test_tool_with_logging(context: Context) -> str:
+    """Log three messages."""
+    await context.info("Tool execution started")
+    await context.info("Tool processing data")
+    await context.info("Tool execution completed")
+    return "Tool with logging executed successfully"
+
+
+@tool
+async def test_tool_with_progress(context: Context) -> str:
+    """Report progress three times."""
+    for progress in (0, 50, 100):
+        await context.report_progress(progress, total=100)
+    return "Tool with progress executed successfully"
+
+
+@tool
+async def test_logging_tool(context: Context) -> str:
+    """Log a message to whoever wants to hear it."""
+    await context.info("This is heard where a level was asked for")
+    return "Logged"
+
+
+_NOTICES = (test_tool_with_logging, test_tool_with_progress, test_logging_tool)
+
+
+# What they demand.
+
+
+@tool
+async def test_missing_capability(context: Context) -> str:
+    """Need a client that can sample."""
+    if context.client_capabilities.sampling is None:
+        raise McpError(
+            types.MISSING_REQUIRED_CLIENT_CAPABILITY,
+            "This tool needs a client with the sampling capability",
+            {"requiredCapabilities": {"sampling": {}}},
+        )
+    return "The client can sample"
+
+
+@tool("test_x_mcp_header")
+async def take_mirrored(
+    region: Annotated[str, msgspec.Meta(extra_json_schema={"x-mcp-header": "Region"})] = "",
+) -> str:
+    """Take an argument that a header repeats."""
+    return f"Region: {region}"
+
+
+_RULES = (test_missing_capability, take_mirrored)
+
+
+# What they ask.
+
+_ANSWER = {"type": "string", "description": "The user's answer"}
+_CONTACT: dict[str, Any] = {
+    "type": "object",
+    "properties": {"username": _ANSWER, "email": _ANSWER},
+    "required": ["username", "email"],
+}
+_DEFAULTS: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string", "default": "John Doe"},
+        "age": {"type": "integer", "default": 30},
+        "score": {"type": "number", "default": 95.5},
+        "status": {"type": "string", "enum": ["active", "inactive", "pending"], "default": "active"},
+        "verified": {"type": "boolean", "default": True},
+    },
+}
+_TITLED = [{"const": f"value{number}", "title": f"Option {number}"} for number in (1, 2, 3)]
+_PLAIN = ["option1", "option2", "option3"]
+_ENUMS: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "untitledSingle": {"type": "string", "enum": _PLAIN},
+        "titledSingle": {"type": "string", "oneOf": _TITLED},
+        "legacyEnum": {"type": "string", "enum": ["opt1", "opt2", "opt3"], "enumNames": ["One", "Two", "Three"]},
+        "untitledMulti": {"type": "array", "items": {"type": "string", "enum": _PLAIN}},
+        "titledMulti": {"type": "array", "items": {"anyOf": _TITLED}},
+    },
+}
+
+
+def _asking_tools(server: MCPServer) -> None:
+    async def ask(message: str, schema: dict[str, Any]) -> str:
+        params = types.ElicitRequestParams(message=message, requestedSchema=schema)
+        result = await server.request_elicitation(params)
+        return f"User response: {result.action} {msgspec.json.encode(result.content).decode()}"
+
+    @tool
+    async def test_elicitation(message: str) -> str:
+        """Ask who the user is."""
+        return await ask(message, _CONTACT)
+
+    @tool
+    async def test_elicitation_sep1034_defaults() -> str:
+        """Ask with a default for every type."""
+        return await ask("Please review and update the form fields with defaults", _DEFAULTS)
+
+    @tool
+    async def test_elicitation_sep1330_enums() -> str:
+        """Ask with every kind of options."""
+        return await ask("Please select options from the enum fields", _ENUMS)
+
+    @tool
+    async def test_streaming_elicitation() -> str:
+        """Ask in whatever way the request's revision has."""
+        return await ask("What is your name?", _CONTACT)
+
+
+# Prompts.
+
+
+@prompt("test_simple_prompt", description="A prompt without arguments")
+def simple_prompt(arguments: dict[str, str]) -> Any:
+    return [("user", "This is a simple prompt for testing.")]
+
+
+@prompt(
+    "test_prompt_with_arguments",
+    description="A prompt with two arguments",
+    arguments=[
+        {"name": "arg1", "description": "First test argument", "required": True},
+        {"name": "arg2", "description": "Second test argument", "required": True},
+    ],
+)
+def prompt_with_arguments(arguments: dict[str, str]) -> Any:
+    return [("user", "Prompt with arguments: arg1='{arg1}', arg2='{arg2}'".format_map(arguments))]
+
+
+@prompt(
+    "test_prompt_with_embedded_resource",
+    description="A prompt with a resource in place",
+    arguments=[{"name": "resourceUri", "description": "URI of the resource", "required": True}],
+)
+def prompt_with_embedded_resource(arguments: dict[str, str]) -> Any:
+    return [
+        ("user", _resource(arguments["resourceUri"], "Embedded resource content for testing.")),
+        ("user", "Please process the embedded resource above."),
+    ]
+
+
+@prompt("test_prompt_with_image", description="A prompt with a picture")
+def prompt_with_image(arguments: dict[str, str]) -> Any:
+    return [
+        ("user", types.ImageContent(data=PNG, mimeType="image/png")),
+        ("user", "Please analyze the image above."),
+    ]
+
+
+_PROMPTS = (simple_prompt, prompt_with_arguments, prompt_with_embedded_resource, prompt_with_image)
+
+
+def main() -> None:
+    """Serve on the port that the command line names."""
+    parser = argparse.ArgumentParser(description="Serves the fixtures of the official conformance suite.")
+    parser.add_argument("--port", type=int, default=3100, help="0 for any that is free; stderr says which")
+    parser.add_argument("--always-stream", action="store_true", help="answer every POST with an event stream")
+    given = parser.parse_args()
+    settings = HttpSettings(always_stream=given.always_stream, retry_milliseconds=RETRY_MILLISECONDS)
+    make().run(HttpServer(port=given.port, settings=settings, log_level="info"))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,147 @@
+"""The official conformance suite against our server: no failure and no warning in what is there.
+
+The suite is other people's program; `make interop` installs it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.interop.install import CONFORMANCE, home, node
+from tests.interop.peers import bring
+from tests.sources import ROOT
+
+pytestmark = pytest.mark.interop
+
+SECONDS = 120
+"""A leg takes three seconds; a scenario that hangs takes thirty."""
+
+RESOURCES = "resources"
+COMPLETION = "completion"
+SAMPLING = "sampling"
+ROUNDS = "questions in rounds"
+TASKS = "the tasks extension"
+
+# What fails because of something that the server does not have yet.  A scenario leaves the
+# list as soon as it passes, and not before.
+LATER = {
+    "2025-11-25": {
+        "completion-complete": COMPLETION,
+        "tools-call-sampling": SAMPLING,
+        "resources-list": RESOURCES,
+        "resources-read-text": RESOURCES,
+        "resources-read-binary": RESOURCES,
+        "resources-templates-read": RESOURCES,
+        "resources-subscribe": RESOURCES,
+        "resources-unsubscribe": RESOURCES,
+        "json-schema-2020-12": "tools with a given input schema",
+        "server-sse-polling": "handlers that end their stream",
+    },
+    "2026-07-28": {
+        "completion-complete": COMPLETION,
+        "resources-list": RESOURCES,
+        "resources-read-text": RESOURCES,
+        "resources-read-binary": RESOURCES,
+        "resources-templates-read": RESOURCES,
+        "sep-2164-resource-not-found": RESOURCES,
+        "caching": RESOURCES,
+        "input-required-result-basic-elicitation": ROUNDS,
+        "input-required-result-basic-sampling": ROUNDS,
+        "input-required-result-basic-list-roots": ROUNDS,
+        "input-required-result-request-state": ROUNDS,
+        "input-required-result-multiple-input-requests": ROUNDS,
+        "input-required-result-multi-round": ROUNDS,
+        "input-required-result-missing-input-response": ROUNDS,
+        "input-required-result-non-tool-request": ROUNDS,
+        "input-required-result-result-type": ROUNDS,
+        "input-required-result-tampered-state": ROUNDS,
+        "input-required-result-capability-check": ROUNDS,
+        "input-required-result-ignore-extra-params": ROUNDS,
+        "tasks-lifecycle": TASKS,
+        "tasks-capability-negotiation": TASKS,
+        "tasks-wire-fields": TASKS,
+        "tasks-request-state-removal": TASKS,
+        "tasks-mrtr-input": TASKS,
+        "tasks-request-headers": TASKS,
+        "tasks-dispatch-and-envelope": TASKS,
+        "tasks-status-notifications": TASKS,
+        "tasks-required-task-error": TASKS,
+        "tasks-mrtr-composition": TASKS,
+        "json-schema-2020-12": "tools with a given input schema",
+    },
+}
+SCENARIOS = {"2025-11-25": 33, "2026-07-28": 50}
+"""How many the suite runs at a revision, those that it does not score included."""
+
+
+@contextmanager
+def serving(*options: str) -> Generator[str]:
+    """Run the server of the fixtures, and give its URL; nothing may go wrong in it meanwhile."""
+    command = [sys.executable, "-W", "error", "-m", "tests.conformance.server", "--port", "0", *options]
+    path = os.pathsep.join(str(ROOT / source) for source in (".", "transports", "dedalus_mcp/_names"))
+    with subprocess.Popen(
+        command, cwd=ROOT, env={**os.environ, "PYTHONPATH": path}, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stderr is not None
+        said: list[str] = []
+        try:
+            for line in process.stderr:
+                said.append(line)
+                if running := re.search(r"running on http://127\.0\.0\.1:(\d+)", line):
+                    yield f"http://localhost:{running[1]}/mcp"
+                    break
+        finally:
+            process.terminate()
+            said += process.stderr
+    log = "".join(said)
+    assert "running on" in log, log
+    assert not re.search("ERROR|WARNING|Traceback", log), log
+
+
+def examine(url: str, revision: str, output: Path) -> dict[str, list[dict[str, Any]]]:
+    """Run every scenario of a revision, and return the checks of each."""
+    suite = home(*CONFORMANCE) / "node_modules" / ".bin" / "conformance"
+    command = [str(node()), str(suite), "server", "--url", url, "--requirements", revision, "--output-dir", str(output)]
+    done = subprocess.run(
+        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=SECONDS, check=False
+    )
+    checks = {
+        re.sub(r"^server-|-\d{4}-\d\d-\d\dT[^/]*$", "", path.parent.name): json.loads(path.read_text())
+        for path in output.glob("*/checks.json")
+    }
+    assert checks, f"{done.stdout}\n{done.stderr}"
+    return checks
+
+
+def problems(checks: list[dict[str, Any]]) -> list[str]:
+    """What is wrong in a scenario; one that could check nothing counts as well."""
+    bad = [check for check in checks if check["status"] in {"FAILURE", "WARNING"}]
+    if not bad and all(check["status"] != "SUCCESS" for check in checks):
+        return ["no check could be made"]
+    return [f"{check['status']} {check['id']}: {check.get('errorMessage')}" for check in bad]
+
+
+@pytest.mark.parametrize("form", [(), ("--always-stream",)], ids=["JSON where it will do", "streams only"])
+@pytest.mark.parametrize("revision", SCENARIOS)
+def test_every_scenario_passes_with_no_warning(revision: str, form: tuple[str, ...], tmp_path: Path) -> None:
+    bring(home(*CONFORMANCE))
+    later = LATER[revision]
+
+    with serving(*form) as url:
+        checks = examine(url, revision, tmp_path)
+
+    found = {scenario: bad for scenario, made in checks.items() if (bad := problems(made))}
+    faults = [f"{scenario}: {bad}" for scenario, bads in found.items() if scenario not in later for bad in bads]
+    assert not faults, "\n".join(faults)
+    assert sorted(found) == sorted(later), "what passes does not wait for anything"
+    assert len(checks) == SCENARIOS[revision]
