@@ -338,8 +338,7 @@ async def serving(server: MCPServer, **settings: Any) -> AsyncGenerator[Web]:
             group.cancel_scope.cancel()
 
 
-def _whole(message: Any) -> Any:
+def _whole(message: dict[str, Any] | list[Any]) -> Any:
     if isinstance(message, list):
-        items: list[Any] = message
-        return [_whole(each) for each in items]
+        return [_whole(each) for each in message]
     return {"jsonrpc": "2.0", **message}
