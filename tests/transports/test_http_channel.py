@@ -95,7 +95,7 @@ async def test_json_only_has_no_way_to_ask() -> None:
 
 
 @eras
-@pytest.mark.parametrize("tool", ["echo", "none"])
+@pytest.mark.parametrize("tool", ["echo", "blocks"])
 async def test_always_stream_makes_a_stream_of_every_reply(revision: str, tool: str) -> None:
     async with serving(make(), always_stream=True) as web:
         exchange = await (await web.open(revision)).tool(1, tool, text="hi").ended()

@@ -229,6 +229,7 @@ class PostChannel:
         if self.answered is not None and not (self._streaming or self._events):
             status = 200 if self.answered.code is None else self._status_of(self.answered.code)
             if self._form is not Form.STREAM or status != 200:  # a stream has no other status
+                self.over = True
                 await respond(self._send, status, self.answered.frame, JSON, *self.headers)
                 return
         if self.answered is not None and self.log is None:
