@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from dedalus_mcp.errors import MCPConnectionError as MCPConnectionError
     from dedalus_mcp.errors import McpError as McpError
     from dedalus_mcp.errors import RequestTimeout as RequestTimeout
+    from dedalus_mcp.errors import ResourceNotFound as ResourceNotFound
     from dedalus_mcp.errors import ServerError as ServerError
     from dedalus_mcp.errors import SessionExpiredError as SessionExpiredError
     from dedalus_mcp.errors import ToolError as ToolError
@@ -34,9 +35,13 @@ if TYPE_CHECKING:
     from dedalus_mcp.server.context import Context as Context
     from dedalus_mcp.server.context import get_context as get_context
     from dedalus_mcp.server.decorators import prompt as prompt
+    from dedalus_mcp.server.decorators import resource as resource
+    from dedalus_mcp.server.decorators import resource_template as resource_template
     from dedalus_mcp.server.decorators import tool as tool
     from dedalus_mcp.server.server import MCPServer as MCPServer
     from dedalus_mcp.server.specs import PromptSpec as PromptSpec
+    from dedalus_mcp.server.specs import ResourceSpec as ResourceSpec
+    from dedalus_mcp.server.specs import ResourceTemplateSpec as ResourceTemplateSpec
     from dedalus_mcp.server.specs import ToolSpec as ToolSpec
     from dedalus_mcp.server.specs import extract_spec as extract_spec
     from dedalus_mcp.types import Icon as Icon
@@ -66,6 +71,9 @@ _HOME = {
     "McpError": "dedalus_mcp.errors",
     "PromptSpec": "dedalus_mcp.server.specs",
     "RequestTimeout": "dedalus_mcp.errors",
+    "ResourceNotFound": "dedalus_mcp.errors",
+    "ResourceSpec": "dedalus_mcp.server.specs",
+    "ResourceTemplateSpec": "dedalus_mcp.server.specs",
     "ServerConfig": "dedalus_mcp.server.config",
     "ServerError": "dedalus_mcp.errors",
     "SessionExpiredError": "dedalus_mcp.errors",
@@ -78,6 +86,8 @@ _HOME = {
     "extract_spec": "dedalus_mcp.server.specs",
     "get_context": "dedalus_mcp.server.context",
     "prompt": "dedalus_mcp.server.decorators",
+    "resource": "dedalus_mcp.server.decorators",
+    "resource_template": "dedalus_mcp.server.decorators",
     "tool": "dedalus_mcp.server.decorators",
     "types": "dedalus_mcp.types",
 }
@@ -104,6 +114,9 @@ __all__ = (
     "McpError",
     "PromptSpec",
     "RequestTimeout",
+    "ResourceNotFound",
+    "ResourceSpec",
+    "ResourceTemplateSpec",
     "ServerConfig",
     "ServerError",
     "SessionExpiredError",
@@ -116,6 +129,8 @@ __all__ = (
     "extract_spec",
     "get_context",
     "prompt",
+    "resource",
+    "resource_template",
     "tool",
     "types",
 )

@@ -5,6 +5,7 @@
     │   ├── LocalProtocolError       by this process: nothing was sent
     │   └── RemoteProtocolError      by the peer: the connection goes on
     ├── McpError                   a JSON-RPC error object: the peer's answer, or ours to it
+    │   ├── ResourceNotFound         there is no such resource here
     │   └── AskFailed                a question to the client's user came to nothing
     │       ├── NoActiveCall           ... because no call is being answered
     │       └── CapabilityMissing      ... because the client did not declare that it can be asked so
@@ -58,6 +59,7 @@ __all__ = (
     "ProtocolError",
     "RemoteProtocolError",
     "RequestTimeout",
+    "ResourceNotFound",
     "ServerError",
     "SessionExpiredError",
     "ToolError",
@@ -71,6 +73,7 @@ INVALID_PARAMS = -32602
 INTERNAL_ERROR = -32603
 CONNECTION_CLOSED = -32000
 RESOURCE_NOT_FOUND = -32002  # legacy revisions; INVALID_PARAMS from 2026-07-28 on
+MAX_URI = 4096  # characters of a URI that an error says back: more is no URI in earnest
 URL_ELICITATION_REQUIRED = -32042  # 2025-11-25 only
 HEADER_MISMATCH = -32020  # this and the next two: 2026-07-28
 MISSING_REQUIRED_CLIENT_CAPABILITY = -32021
@@ -204,6 +207,18 @@ class CapabilityMissing(AskFailed):
         error = cls(METHOD_NOT_FOUND, message)
         error.required = required
         return error
+
+
+class ResourceNotFound(McpError):
+    """There is no resource at a URI.
+
+    Code -32002; a request of 2026-07-28 gets -32602 instead (RES-06, RES-07).
+    """
+
+    @classmethod
+    def of(cls, uri: str) -> ResourceNotFound:
+        """Make one; its `data` names the URI."""
+        return cls(RESOURCE_NOT_FOUND, f"Resource not found: {uri:.160}", {"uri": uri[:MAX_URI]})
 
 
 class RequestTimeout(DedalusError, TimeoutError):

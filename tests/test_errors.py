@@ -28,6 +28,7 @@ from dedalus_mcp.errors import (
     NoActiveCall,
     ProtocolError,
     RequestTimeout,
+    ResourceNotFound,
     ServerError,
     ToolError,
 )
@@ -90,6 +91,13 @@ def test_a_missing_capability_says_which() -> None:
     assert error.required == {"elicitation": {"form": {}}}
 
 
+def test_a_resource_that_is_not_there_is_named() -> None:
+    """RES-07."""
+    error = ResourceNotFound.of("a://b")
+
+    assert (error.code, str(error), error.data) == (-32002, "Resource not found: a://b", {"uri": "a://b"})
+
+
 @pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
 @pytest.mark.parametrize(
     "error",
@@ -97,6 +105,7 @@ def test_a_missing_capability_says_which() -> None:
         McpError(-32602, "Bad", DATA),
         NoActiveCall(-32601, "Outside"),
         CapabilityMissing.of("Not there", {"elicitation": {}}),
+        ResourceNotFound.of("a://b"),
         SeatTaken("12A"),
         RequestTimeout("tools/call", 2.5),
         ConnectionLost("exit code 3"),

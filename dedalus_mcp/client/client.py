@@ -14,13 +14,20 @@ from types import TracebackType
 from typing import Any, Self, TypeVar, get_args
 
 import msgspec
-from msgspec import Raw
 
-from dedalus_mcp.client.delivery import Delivery
-from dedalus_mcp.client.handlers import ElicitationHandler, Handlers, LoggingHandler, UrlElicitationHandler
+from dedalus_mcp.client.delivery import Delivery, hearing
+from dedalus_mcp.client.handlers import (
+    ElicitationHandler,
+    Handlers,
+    LoggingHandler,
+    ResourceUpdatedHandler,
+    UrlElicitationHandler,
+)
 from dedalus_mcp.client.link import Agreement, Link
 from dedalus_mcp.client.opening import Opening, open_link
+from dedalus_mcp.client.reading import ResourceRequests
 from dedalus_mcp.client.requesting import Requests, SessionLostHandler
+from dedalus_mcp.client.timeouts import DEFAULT, Default, TimeoutLike, timeout_of
 from dedalus_mcp.errors import ConnectionLost, ToolError
 from dedalus_mcp.jsonrpc.clock import Timeout
 from dedalus_mcp.types import (
@@ -33,6 +40,7 @@ from dedalus_mcp.types import (
     ListToolsResult,
     LoggingLevel,
     PaginatedRequestParams,
+    PaginatedResult,
     ProgressNotificationParams,
     Prompt,
     RequestParams,
@@ -57,20 +65,10 @@ __all__ = ("Connecting", "MCPClient", "ProgressHandler")
 
 P = TypeVar("P", bound=RequestParams)
 R = TypeVar("R")
+PageT = TypeVar("PageT", bound=PaginatedResult)
 
 ProgressHandler = Callable[[ProgressNotificationParams], Awaitable[None] | None]
 """Hears the progress of one call, in order.  A plain `def` must not block."""
-
-
-class _Default:
-    """Stands for a timeout that was not given, since None means none."""
-
-    def __repr__(self) -> str:
-        return "<the client's own>"
-
-
-_DEFAULT = _Default()
-TimeoutLike = float | Timeout | None
 
 
 class Connecting:
@@ -97,7 +95,7 @@ class Connecting:
         await client.close()
 
 
-class MCPClient:
+class MCPClient(ResourceRequests):
     """A client of one server, made by `connect`.  Usable and closable from any task of its event loop."""
 
     def __init__(
@@ -115,6 +113,7 @@ class MCPClient:
         elicitation: ElicitationHandler | None = None,
         elicitation_url: UrlElicitationHandler | None = None,
         logging: LoggingHandler | None = None,
+        resource_updated: ResourceUpdatedHandler | None = None,
         revision: str | None = None,
         client_info: Implementation | None = None,
         timeout: TimeoutLike = 60.0,
@@ -137,6 +136,7 @@ class MCPClient:
                 content of an accepted one.
             elicitation_url: Answers requests to send the user to a page (2025-11-25).
             logging: Hears log messages, from level "info" on: see `set_logging_level`.
+            resource_updated: Hears of changes of the resources of `subscribe_resource`, in order.
             revision: The one protocol revision to speak; None to find out the newest in common,
                 on which the handlers given here can be used.
             client_info: Who you are.
@@ -166,12 +166,18 @@ class MCPClient:
         """
         from dedalus_mcp.run import open_target  # noqa: PLC0415 - the door: run knows the transports
 
-        for handler in (elicitation, elicitation_url, logging):
+        for handler in (elicitation, elicitation_url, logging, resource_updated):
             if handler is not None and not callable(handler):
                 raise TypeError(f"a handler is a function, not {handler!r}")
-        patience = _timeout(timeout)
+        patience = timeout_of(timeout)
         opening = Opening(
-            make_handlers=partial(Handlers, elicitation=elicitation, elicitation_url=elicitation_url, logging=logging),
+            make_handlers=partial(
+                Handlers,
+                elicitation=elicitation,
+                elicitation_url=elicitation_url,
+                logging=logging,
+                resource_updated=resource_updated,
+            ),
             info=client_info or Implementation(name="dedalus-mcp", version="0"),
             revision=revision,
             timeout=patience,
@@ -225,7 +231,7 @@ class MCPClient:
         method: Method[P, R],
         params: P,
         *,
-        timeout: TimeoutLike | _Default = _DEFAULT,
+        timeout: TimeoutLike | Default = DEFAULT,
         progress: ProgressHandler | None = None,
     ) -> R:
         """Make any request and return its typed result.
@@ -248,10 +254,10 @@ class MCPClient:
             RemoteProtocolError: The reply is not legal.
             LocalProtocolError: The params are not JSON, or too many requests are open.
         """
-        heard = None if progress is None else _heard(Delivery(progress, self._link.deliveries))
+        heard = None if progress is None else hearing(PROGRESS, Delivery(progress, self._link.deliveries))
         return await self._requests.make(method, params, timeout=self._patience(timeout), progress=heard)
 
-    async def ping(self, *, timeout: TimeoutLike | _Default = _DEFAULT) -> None:
+    async def ping(self, *, timeout: TimeoutLike | Default = DEFAULT) -> None:
         """Return when the server has answered.  2026-07-28 has no ping: `server/discover` stands for it.
 
         Raises:
@@ -274,7 +280,7 @@ class MCPClient:
         else:
             await self.request(LOGGING_SET_LEVEL, SetLevelRequestParams(level=level))
 
-    async def list_tools(self, *, timeout: TimeoutLike | _Default = _DEFAULT) -> ListToolsResult:
+    async def list_tools(self, *, timeout: TimeoutLike | Default = DEFAULT) -> ListToolsResult:
         """Return all tools, from as many pages as there are.
 
         Raises:
@@ -282,9 +288,7 @@ class MCPClient:
             McpError, RequestTimeout, ConnectionLost: See `request`.
         """
         tools: list[Tool] = []
-        last = await self._requests.make_all(
-            TOOLS_LIST, lambda page: tools.extend(page.tools), timeout=self._patience(timeout)
-        )
+        last = await self.drain(TOOLS_LIST, lambda page: tools.extend(page.tools), timeout)
         return msgspec.structs.replace(last, tools=tools)
 
     async def list_tools_page(self, cursor: str | None = None) -> ListToolsResult:
@@ -300,7 +304,7 @@ class MCPClient:
         name: str,
         arguments: Mapping[str, Any] | None = None,
         *,
-        timeout: TimeoutLike | _Default = _DEFAULT,
+        timeout: TimeoutLike | Default = DEFAULT,
         progress: ProgressHandler | None = None,
         meta: Mapping[str, Any] | None = None,
         raise_on_error: bool = False,
@@ -328,7 +332,7 @@ class MCPClient:
             raise ToolError(result.text or f"tool {name!r} failed without saying why")
         return result
 
-    async def list_prompts(self, *, timeout: TimeoutLike | _Default = _DEFAULT) -> ListPromptsResult:
+    async def list_prompts(self, *, timeout: TimeoutLike | Default = DEFAULT) -> ListPromptsResult:
         """Return all prompts, from as many pages as there are.
 
         Raises:
@@ -336,9 +340,7 @@ class MCPClient:
             McpError, RequestTimeout, ConnectionLost: See `request`.
         """
         prompts: list[Prompt] = []
-        last = await self._requests.make_all(
-            PROMPTS_LIST, lambda page: prompts.extend(page.prompts), timeout=self._patience(timeout)
-        )
+        last = await self.drain(PROMPTS_LIST, lambda page: prompts.extend(page.prompts), timeout)
         return msgspec.structs.replace(last, prompts=prompts)
 
     async def list_prompts_page(self, cursor: str | None = None) -> ListPromptsResult:
@@ -354,7 +356,7 @@ class MCPClient:
         name: str,
         arguments: Mapping[str, Any] | None = None,
         *,
-        timeout: TimeoutLike | _Default = _DEFAULT,
+        timeout: TimeoutLike | Default = DEFAULT,
         progress: ProgressHandler | None = None,
         meta: Mapping[str, Any] | None = None,
     ) -> GetPromptResult:
@@ -374,26 +376,17 @@ class MCPClient:
         params = GetPromptRequestParams(name=name, arguments=given, meta=dict(meta) if meta else None)
         return await self.request(PROMPTS_GET, params, timeout=timeout, progress=progress)
 
-    def _patience(self, timeout: TimeoutLike | _Default) -> Timeout | None:
-        return self._timeout if isinstance(timeout, _Default) else _timeout(timeout)
+    async def drain(
+        self,
+        method: Method[PaginatedRequestParams, PageT],
+        take: Callable[[PageT], None],
+        timeout: TimeoutLike | Default = DEFAULT,
+    ) -> PageT:
+        """Request all pages of a list, hand each to `take` and return the last; raises what `list_tools` does."""
+        return await self._requests.make_all(method, take, timeout=self._patience(timeout))
 
-
-def _timeout(timeout: TimeoutLike) -> Timeout | None:
-    if timeout is None or isinstance(timeout, Timeout):
-        return timeout
-    if not isinstance(timeout, int | float):  # pyright: ignore[reportUnnecessaryIsInstance] - from untyped code
-        raise TypeError(f"timeout is a number of seconds, a Timeout or None, not {timeout!r}")
-    return Timeout(timeout)
-
-
-def _heard(delivery: Delivery[ProgressNotificationParams]) -> Callable[[Raw], None]:
-    def hear(params: Raw) -> None:
-        try:
-            delivery.put(PROGRESS.decode_params(params))
-        except (msgspec.DecodeError, RecursionError):
-            return  # a bad notice is none, and never answered
-
-    return hear
+    def _patience(self, timeout: TimeoutLike | Default) -> Timeout | None:
+        return self._timeout if isinstance(timeout, Default) else timeout_of(timeout)
 
 
 def _string(value: Any) -> str:

@@ -12,10 +12,13 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Generic, TypeVar
 
 import anyio
+import msgspec
+from msgspec import Raw, UnsetType
 
 from dedalus_mcp.jsonrpc.tasks import Tasks
+from dedalus_mcp.types.method import NotificationMethod
 
-__all__ = ("Deliveries", "Delivery")
+__all__ = ("Deliveries", "Delivery", "hearing")
 
 logger = logging.getLogger("dedalus_mcp")
 
@@ -115,6 +118,18 @@ class Delivery(Generic[T]):
                 await returned
         except Exception:
             logger.warning("%s failed", _name(self._callback), exc_info=True)
+
+
+def hearing(method: NotificationMethod[T], delivery: Delivery[T]) -> Callable[[Raw | UnsetType], None]:
+    """Return what decodes the params of a notice and delivers them; a bad notice is none, and never answered."""
+
+    def hear(params: Raw | UnsetType) -> None:
+        try:
+            delivery.put(method.decode_params(params))
+        except (msgspec.DecodeError, RecursionError) as error:
+            logger.warning("dropped a bad %s: %.120s", method.name, error)
+
+    return hear
 
 
 def _name(callback: Any) -> str:

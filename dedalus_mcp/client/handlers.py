@@ -15,7 +15,7 @@ from typing import Any, TypeAlias, TypeGuard
 
 import msgspec
 
-from dedalus_mcp.client.delivery import Deliveries, Delivery
+from dedalus_mcp.client.delivery import Deliveries, Delivery, hearing
 from dedalus_mcp.client.form import Form
 from dedalus_mcp.errors import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, ErrorData, McpError
 from dedalus_mcp.jsonrpc.inbound import Inbound
@@ -32,11 +32,20 @@ from dedalus_mcp.types import (
     ElicitRequestURLParams,
     ElicitResult,
     LoggingMessageNotificationParams,
+    ResourceUpdatedNotificationParams,
     Result,
 )
-from dedalus_mcp.types.methods import ELICITATION_CREATE, MESSAGE, PING
+from dedalus_mcp.types.method import NotificationMethod
+from dedalus_mcp.types.methods import ELICITATION_CREATE, MESSAGE, PING, RESOURCES_UPDATED
 
-__all__ = ("ElicitationAnswer", "ElicitationHandler", "Handlers", "LoggingHandler", "UrlElicitationHandler")
+__all__ = (
+    "ElicitationAnswer",
+    "ElicitationHandler",
+    "Handlers",
+    "LoggingHandler",
+    "ResourceUpdatedHandler",
+    "UrlElicitationHandler",
+)
 
 logger = logging.getLogger("dedalus_mcp")
 
@@ -61,6 +70,9 @@ UrlElicitationHandler: TypeAlias = Callable[
 LoggingHandler: TypeAlias = Callable[[LoggingMessageNotificationParams], Awaitable[None] | None]
 """Hears a log message.  A plain `def` must not block."""
 
+ResourceUpdatedHandler: TypeAlias = Callable[[ResourceUpdatedNotificationParams], Awaitable[None] | None]
+"""Hears which resource has changed.  A plain `def` must not block."""
+
 
 class Handlers:
     """The `Handler` of a client's peer.  Give it its peer before feeding that.
@@ -70,6 +82,7 @@ class Handlers:
         elicitation: Answers forms.
         elicitation_url: Answers requests to visit a page.
         logging: Hears log messages.
+        resource_updated: Hears of changes of the resources that are subscribed to.
     """
 
     peer: Peer
@@ -81,12 +94,19 @@ class Handlers:
         elicitation: ElicitationHandler | None = None,
         elicitation_url: UrlElicitationHandler | None = None,
         logging: LoggingHandler | None = None,
+        resource_updated: ResourceUpdatedHandler | None = None,
     ) -> None:
         self._elicitation: Callable[[Any], Any] | None = elicitation
         self._takes_form = elicitation is not None and _takes_form(elicitation)
         self._elicitation_url: Callable[[Any], Any] | None = elicitation_url
         self._threads = Threads(MAX_ASKED)
-        self._log = None if logging is None else Delivery(logging, deliveries)
+        hearers: list[tuple[NotificationMethod[Any], Callable[[Any], Any] | None]] = [
+            (MESSAGE, logging),
+            (RESOURCES_UPDATED, resource_updated),
+        ]
+        self._hearers = {
+            method.name: hearing(method, Delivery(hear, deliveries)) for method, hear in hearers if hear is not None
+        }
 
     @property
     def capabilities(self) -> ClientCapabilities:
@@ -100,7 +120,7 @@ class Handlers:
     @property
     def hears_logs(self) -> bool:
         """Whether somebody hears log messages."""
-        return self._log is not None
+        return MESSAGE.name in self._hearers
 
     def answer(self, call: Inbound) -> Any:
         """Answer a call of the server.
@@ -116,14 +136,11 @@ class Handlers:
 
     def hear(self, notice: Notice) -> None:
         """Take a notice of the server."""
-        if notice.method != MESSAGE.name:
+        hear = self._hearers.get(notice.method)
+        if hear is None:
             logger.debug("nobody listens to %.80r", notice.method)
-            return
-        if self._log is not None:
-            try:
-                self._log.put(MESSAGE.decode_params(notice.params))
-            except (msgspec.DecodeError, RecursionError) as error:
-                logger.warning("dropped a bad %s: %.120s", MESSAGE.name, error)
+        else:
+            hear(notice.params)
 
     def _elicit(self, params: ElicitRequestParams | ElicitRequestURLParams) -> Coroutine[Any, Any, ElicitResult]:
         if isinstance(params, ElicitRequestURLParams):

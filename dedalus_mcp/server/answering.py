@@ -19,6 +19,7 @@ from dedalus_mcp.errors import (
     MISSING_REQUIRED_CLIENT_CAPABILITY,
     CapabilityMissing,
     McpError,
+    ResourceNotFound,
 )
 from dedalus_mcp.jsonrpc.inbound import Inbound
 from dedalus_mcp.jsonrpc.messages import Notice
@@ -27,8 +28,8 @@ from dedalus_mcp.server.context import Context, current
 from dedalus_mcp.server.routes import AT_ONCE, HANDLED, Handled
 from dedalus_mcp.server.tools import ToolCall
 from dedalus_mcp.session import ServerSession, Terms
-from dedalus_mcp.types import RequestParams
-from dedalus_mcp.types.methods import REQUESTS
+from dedalus_mcp.types import RequestParams, ResourceUpdatedNotificationParams
+from dedalus_mcp.types.methods import REQUESTS, RESOURCES_UPDATED
 from dedalus_mcp.types.revisions import V2025_03_26, complete, shape
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ class Answering:
     """The `Handler` of a server's peer.  Give it its peer before feeding that.
 
     Args:
-        server: Whose tools and prompts they are.
+        server: Whose tools, prompts and resources they are.
     """
 
     peer: Peer
@@ -72,10 +73,18 @@ class Answering:
             raise McpError(INVALID_REQUEST, "Invalid request: `initialize` stands alone, never in a batch")
         result = at_once(self._server, self._session, params)
         self.peer.batches = result.protocolVersion == V2025_03_26
+        self._server.listeners.add(self)
         return shape(result, result.protocolVersion)
 
     def hear(self, notice: Notice) -> None:
         """Take a notice; none of them needs anything done yet."""
+
+    def resource_updated(self, uri: str) -> None:
+        """Tell the client, if its session has subscribed."""
+        agreed = self._session.agreed
+        if agreed is not None and uri in self._session.subscriptions:
+            params = ResourceUpdatedNotificationParams(uri=uri)
+            self.peer.notify(RESOURCES_UPDATED.name, shape(params, agreed.revision))
 
     async def _handle(self, handled: Handled, params: Any, context: Context) -> Any:
         current.set(context)
@@ -86,6 +95,10 @@ class Answering:
                 raise
             data = {"requiredCapabilities": error.required}
             raise McpError(MISSING_REQUIRED_CLIENT_CAPABILITY, error.message, data) from error
+        except ResourceNotFound as error:
+            if not context.modern:
+                raise
+            raise McpError(INVALID_PARAMS, error.message, error.data) from error
         return self._shaped(result, context.terms)
 
     def _shaped(self, result: Any, terms: Terms) -> Any:

@@ -1,4 +1,4 @@
-"""The decorators: `@tool` and `@prompt`, with and without parentheses where they need no name.
+"""The decorators: `@tool`, `@prompt`, `@resource` and `@resource_template`.
 
 Layer: L4.
 """
@@ -10,12 +10,22 @@ from typing import Any, TypeVar, overload
 
 import msgspec
 
-from dedalus_mcp.server.specs import PromptSpec, ToolSpec, attach, icons_of
-from dedalus_mcp.types import Icon, PromptArgument, ToolAnnotations
+from dedalus_mcp.server.specs import (
+    PromptSpec,
+    ResourceSpec,
+    ResourceTemplateSpec,
+    Spec,
+    ToolSpec,
+    attach,
+    icons_of,
+)
+from dedalus_mcp.server.uri_templates import UriTemplate
+from dedalus_mcp.types import Annotations, Icon, PromptArgument, ToolAnnotations
 
-__all__ = ("prompt", "tool")
+__all__ = ("prompt", "resource", "resource_template", "tool")
 
 F = TypeVar("F", bound=Callable[..., Any])
+A = TypeVar("A", ToolAnnotations, Annotations)
 
 
 @overload
@@ -68,7 +78,7 @@ def tool(  # noqa: PLR0913 - the keywords of a decorator are its vocabulary
         name=name,
         description=description,
         title=title,
-        annotations=_annotations(annotations),
+        annotations=_annotations(annotations, ToolAnnotations),
         icons=icons_of(icons),
         meta=dict(meta) if meta else None,
         inline=inline,
@@ -129,7 +139,114 @@ def prompt(
     return _attaching(spec)
 
 
-def _attaching(spec: ToolSpec | PromptSpec) -> Callable[[F], F]:
+def resource(  # noqa: PLR0913 - the keywords of a decorator are its vocabulary
+    uri: str,
+    *,
+    name: str | None = None,
+    title: str | None = None,
+    description: str | None = None,
+    mime_type: str | None = None,
+    size: int | None = None,
+    icons: Sequence[Icon | Mapping[str, Any]] | None = None,
+    annotations: Annotations | Mapping[str, Any] | None = None,
+    meta: Mapping[str, Any] | None = None,
+    inline: bool = False,
+) -> Callable[[F], F]:
+    """Make a function a resource that clients can read.
+
+    The function stays as it is.  It takes nothing but a `Context`, and returns what is in the
+    resource: see `dedalus_mcp.server.contents`.  A plain `def` runs in a worker thread.
+
+    Args:
+        uri: What clients read; compared as it is written, character by character.
+        name: For programs; the URI if None.
+        title: For people.
+        description: For the model; the docstring without its sections if None.
+        mime_type: Of what it returns; else ``text/plain`` for text, ``application/octet-stream``
+            for bytes, ``application/json`` for the rest.
+        size: In bytes.
+        icons: Icons as such or as mappings with `src` (or `url`).
+        annotations: Who it is for, as such or as a mapping.
+        meta: The resource's `_meta`.
+        inline: Run a plain `def` in the event loop; it must not block.
+
+    Raises:
+        TypeError: A value is of the wrong kind.
+        ValueError: `uri` is none.
+    """
+    spec = ResourceSpec(
+        uri=_uri(uri, "@resource('scheme://path')"),
+        name=name,
+        title=title,
+        description=description,
+        mime_type=mime_type,
+        size=size,
+        icons=icons_of(icons),
+        annotations=_annotations(annotations, Annotations),
+        meta=dict(meta) if meta else None,
+        inline=inline,
+    )
+    return _attaching(spec)
+
+
+def resource_template(  # noqa: PLR0913 - the keywords of a decorator are its vocabulary
+    name: str,
+    *,
+    uri_template: str | None = None,
+    title: str | None = None,
+    description: str | None = None,
+    mime_type: str | None = None,
+    icons: Sequence[Icon | Mapping[str, Any]] | None = None,
+    annotations: Annotations | Mapping[str, Any] | None = None,
+    meta: Mapping[str, Any] | None = None,
+    any_path: bool = False,
+    inline: bool = False,
+) -> Callable[[F], F]:
+    """Make a function a family of resources, one for each URI that fits a template.
+
+    The function stays as it is.  Its parameters are the template's variables, decoded by their
+    annotations; those of a query have defaults.  For what it returns see `resource`.  Where it
+    raises `ResourceNotFound`, there is no such resource.
+
+    Args:
+        name: For programs; or the template itself, and then the name is the function's.
+        uri_template: ``scheme://{x}``, where `{x}` is one segment, `{+x}` and `{x*}` are segments
+            with slashes, and `{?x,y}` is a query: see `dedalus_mcp.server.uri_templates`.
+        title: For people.
+        description: For the model; the docstring without its sections if None.
+        mime_type: See `resource`.
+        icons: Icons as such or as mappings with `src` (or `url`).
+        annotations: Who they are for, as such or as a mapping.
+        meta: The template's `_meta`.
+        any_path: Let `{+x}`, `{x*}` and the query be any text: else none is a way out of a
+            directory, as ``../x`` and ``/x`` are, which are not found.
+        inline: Run a plain `def` in the event loop; it must not block.
+
+    Raises:
+        TypeError: A value is of the wrong kind.
+        ValueError: The template is none.
+    """
+    if uri_template is None:
+        text, given = name, None
+    else:
+        text, given = uri_template, name
+    UriTemplate(_uri(text, "@resource_template('name', uri_template='scheme://{x}')"))
+    spec = ResourceTemplateSpec(
+        name=given,
+        uri_template=text,
+        title=title,
+        description=description,
+        mime_type=mime_type,
+        icons=icons_of(icons),
+        annotations=_annotations(annotations, Annotations),
+        meta=dict(meta) if meta else None,
+        any_path=any_path,
+        inline=inline,
+    )
+    return _attaching(spec)
+
+
+def _attaching(spec: Spec) -> Callable[[F], F]:
     def decorate(function: F) -> F:
         attach(function, spec)
         return function
@@ -137,10 +254,23 @@ def _attaching(spec: ToolSpec | PromptSpec) -> Callable[[F], F]:
     return decorate
 
 
-def _annotations(annotations: ToolAnnotations | Mapping[str, Any] | None) -> ToolAnnotations | None:
-    if annotations is None or isinstance(annotations, ToolAnnotations):
+def _annotations(annotations: A | Mapping[str, Any] | None, kind: type[A]) -> A | None:
+    if annotations is None or isinstance(annotations, kind):
         return annotations
     try:
-        return msgspec.convert(annotations, ToolAnnotations)
+        return msgspec.convert(annotations, kind)
     except msgspec.ValidationError as error:
         raise TypeError(f"annotations: {error}") from None
+
+
+def _uri(text: object, usage: str) -> str:
+    if not isinstance(text, str):  # the decorator without parentheses
+        raise TypeError(f"a resource needs a URI: {usage}, not {text!r:.80}")
+    scheme, mark, _ = text.partition(":")
+    legal = scheme[:1].isalpha() and scheme.isascii() and scheme.translate(_SCHEME_MARKS).isalnum()
+    if not (mark and legal and text.isprintable()):
+        raise ValueError(f"{text!r:.200} is no URI, which begins with a scheme (RFC 3986): {usage}")
+    return text
+
+
+_SCHEME_MARKS = str.maketrans("", "", "+-.")

@@ -27,7 +27,7 @@ from dedalus_mcp.server.rendering import as_block, is_list, is_mapping
 from dedalus_mcp.types import CallToolResult, ContentBlock, TextContent
 from dedalus_mcp.types.lenient import lenient
 
-__all__ = ("failed", "result_of")
+__all__ = ("failed", "reads_once", "result_of")
 
 _MEMBERS = frozenset(("content", "structuredContent", "isError", "_meta", "resultType"))
 
@@ -49,7 +49,7 @@ def result_of(value: Any, returns: Returns) -> CallToolResult:
     """
     if isinstance(value, CallToolResult):
         return value
-    if _reads_once(value):
+    if reads_once(value):
         raise ValueError(f"a {type(value).__name__}, which can be read once; return a list")
     if returns.schema is not None:
         structured = returns.structure(value)
@@ -65,7 +65,8 @@ def result_of(value: Any, returns: Returns) -> CallToolResult:
     return _unpromised(value) if blocks is None else CallToolResult(content=blocks)
 
 
-def _reads_once(value: object) -> bool:
+def reads_once(value: object) -> bool:
+    """Whether `value` is a generator or the like, which runs while it is read."""
     return isinstance(value, Iterator | AsyncIterator)
 
 

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import msgspec
+
 from dedalus_mcp.errors import INTERNAL_ERROR, McpError
 from dedalus_mcp.server.pages import page
 from dedalus_mcp.server.prompts import strings_only
@@ -25,11 +27,18 @@ from dedalus_mcp.types import (
     InitializeRequestParams,
     InitializeResult,
     ListPromptsResult,
+    ListResourcesResult,
+    ListResourceTemplatesResult,
     ListToolsResult,
     PaginatedRequestParams,
+    ReadResourceRequestParams,
+    ReadResourceResult,
     RequestParams,
+    ResourcesCapability,
     Result,
     SetLevelRequestParams,
+    SubscribeRequestParams,
+    UnsubscribeRequestParams,
 )
 from dedalus_mcp.types.revisions import MODERN
 
@@ -52,9 +61,10 @@ def _initialize(server: MCPServer, session: ServerSession, params: InitializeReq
 
 
 def _discover(server: MCPServer, session: ServerSession, params: RequestParams) -> DiscoverResult:
-    return DiscoverResult(
-        supportedVersions=list(MODERN), capabilities=server.capabilities, instructions=server.instructions
-    )
+    capabilities = server.capabilities
+    if capabilities.resources is not None:  # subscribing is another method here, which is not answered yet
+        capabilities = msgspec.structs.replace(capabilities, resources=ResourcesCapability())
+    return DiscoverResult(supportedVersions=list(MODERN), capabilities=capabilities, instructions=server.instructions)
 
 
 def _ping(server: MCPServer, session: ServerSession, params: RequestParams) -> Result:
@@ -76,6 +86,31 @@ def _list_prompts(server: MCPServer, session: ServerSession, params: PaginatedRe
     return ListPromptsResult(prompts=prompts, nextCursor=cursor)
 
 
+def _list_resources(server: MCPServer, session: ServerSession, params: PaginatedRequestParams) -> ListResourcesResult:
+    resources, cursor = page(server.resources.definitions, params.cursor, server.config.pagination_limit)
+    return ListResourcesResult(resources=resources, nextCursor=cursor)
+
+
+def _list_resource_templates(
+    server: MCPServer, session: ServerSession, params: PaginatedRequestParams
+) -> ListResourceTemplatesResult:
+    templates, cursor = page(server.resources.template_definitions, params.cursor, server.config.pagination_limit)
+    return ListResourceTemplatesResult(resourceTemplates=templates, nextCursor=cursor)
+
+
+def _subscribe(server: MCPServer, session: ServerSession, params: SubscribeRequestParams) -> Result:
+    server.resources.check(params.uri)
+    session.subscribe(params.uri)
+    return Result()
+
+
+def _unsubscribe(server: MCPServer, session: ServerSession, params: UnsubscribeRequestParams) -> Result:
+    if params.uri not in session.subscriptions:  # else the resource may be gone, and the subscription goes too
+        server.resources.check(params.uri)
+    session.unsubscribe(params.uri)
+    return Result()
+
+
 async def _call_tool(server: MCPServer, params: ToolCall) -> CallToolResult:
     return await server.tools.call(params.name, params.arguments)
 
@@ -88,6 +123,10 @@ async def _get_prompt(server: MCPServer, params: GetPromptRequestParams) -> GetP
         raise McpError(INTERNAL_ERROR, f"Prompt {params.name!r:.160}: {error}") from error
 
 
+async def _read_resource(server: MCPServer, params: ReadResourceRequestParams) -> ReadResourceResult:
+    return await server.resources.read(params.uri)
+
+
 AT_ONCE: dict[str, AtOnce] = {
     "initialize": _initialize,
     "server/discover": _discover,
@@ -95,9 +134,14 @@ AT_ONCE: dict[str, AtOnce] = {
     "logging/setLevel": _set_level,
     "tools/list": _list_tools,
     "prompts/list": _list_prompts,
+    "resources/list": _list_resources,
+    "resources/templates/list": _list_resource_templates,
+    "resources/subscribe": _subscribe,
+    "resources/unsubscribe": _unsubscribe,
 }
 
 HANDLED: dict[str, Handled] = {
     "tools/call": _call_tool,
     "prompts/get": _get_prompt,
+    "resources/read": _read_resource,
 }

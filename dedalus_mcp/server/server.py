@@ -14,8 +14,18 @@ from dedalus_mcp.server import asks
 from dedalus_mcp.server.answering import Answering
 from dedalus_mcp.server.config import ServerConfig
 from dedalus_mcp.server.lifespan import Lifespan
+from dedalus_mcp.server.listeners import Listeners
 from dedalus_mcp.server.prompts import Prompts
-from dedalus_mcp.server.specs import PromptSpec, ToolSpec, binding, extract_spec, icons_of
+from dedalus_mcp.server.resources import Resources
+from dedalus_mcp.server.specs import (
+    PromptSpec,
+    ResourceSpec,
+    ResourceTemplateSpec,
+    ToolSpec,
+    binding,
+    extract_spec,
+    icons_of,
+)
 from dedalus_mcp.server.tools import Tools
 from dedalus_mcp.threads import Threads
 from dedalus_mcp.transport import Duplex, Host, Target
@@ -29,6 +39,8 @@ from dedalus_mcp.types import (
     Implementation,
     LoggingCapability,
     PromptsCapability,
+    ReadResourceResult,
+    ResourcesCapability,
     ServerCapabilities,
     ToolsCapability,
 )
@@ -70,7 +82,9 @@ class MCPServer:
         config: As given.
         tools: The registered tools.
         prompts: The registered prompts.
-        threads: Where plain `def` tools run.
+        resources: The registered resources and resource templates.
+        listeners: The sessions that hear of changes.
+        threads: Where plain `def` tools and resources run.
     """
 
     def __init__(  # noqa: PLR0913 - who a server is, by keyword
@@ -94,6 +108,8 @@ class MCPServer:
         self.threads = Threads(self.config.worker_threads)
         self.tools = Tools(self.threads)
         self.prompts = Prompts()
+        self.resources = Resources(self.threads)
+        self.listeners = Listeners()
         self._experimental = {key: dict(value) for key, value in (experimental_capabilities or {}).items()} or None
         self._lifespan = Lifespan(None if lifespan is None else lambda: lifespan(self))
 
@@ -113,6 +129,11 @@ class MCPServer:
         return self.prompts.names
 
     @property
+    def resource_uris(self) -> list[str]:
+        """The URIs of the registered resources, sorted."""
+        return self.resources.uris
+
+    @property
     def lifespan_value(self) -> Any:
         """What the lifespan gave; None while nothing is served."""
         return self._lifespan.value
@@ -124,13 +145,21 @@ class MCPServer:
             logging=LoggingCapability(),
             tools=ToolsCapability() if len(self.tools) else None,
             prompts=PromptsCapability() if len(self.prompts) else None,
+            resources=ResourcesCapability(subscribe=True) if len(self.resources) else None,
             experimental=self._experimental,
         )
 
     def offers(self, method: str) -> bool:
         """Whether the capability behind a method is there (DISC-05)."""
-        family = method.partition("/")[0]
-        return (family != "tools" or len(self.tools) > 0) and (family != "prompts" or len(self.prompts) > 0)
+        match method.partition("/")[0]:
+            case "tools":
+                return len(self.tools) > 0
+            case "prompts":
+                return len(self.prompts) > 0
+            case "resources":
+                return len(self.resources) > 0
+            case _:
+                return True
 
     # Registering.
 
@@ -139,7 +168,7 @@ class MCPServer:
 
         Raises:
             ValueError: One of them is not decorated; those before it are registered.
-            TypeError: The signature of one cannot be published.
+            TypeError: The signature of one cannot be published, or is not what its kind needs.
         """
         for function in functions:
             spec = extract_spec(function)
@@ -147,9 +176,16 @@ class MCPServer:
                 self.tools.add(function, spec)
             elif isinstance(spec, PromptSpec):
                 self.prompts.add(function, spec)
+            elif isinstance(spec, ResourceSpec):
+                self.resources.add(function, spec)
+            elif isinstance(spec, ResourceTemplateSpec):
+                self.resources.add_template(function, spec)
             else:
                 name = getattr(function, "__name__", str(function))
-                raise ValueError(f"'{name}' has no Dedalus MCP metadata. Decorate with @tool or @prompt.")
+                raise ValueError(
+                    f"'{name}' has no Dedalus MCP metadata. "
+                    "Decorate with @tool, @prompt, @resource or @resource_template."
+                )
 
     def collect_from(self, *modules: ModuleType) -> None:
         """Register every public decorated function of these modules."""
@@ -187,6 +223,27 @@ class MCPServer:
             TypeError: The renderer returned what no messages can be made of.
         """
         return await self.prompts.get(name, arguments)
+
+    async def invoke_resource(self, uri: str) -> ReadResourceResult:
+        """Read a resource as `resources/read` does, but with no client: there is no context.
+
+        Raises:
+            ResourceNotFound: There is no such resource.
+            McpError: -32602, a value in the URI does not fit its parameter; or the function raised it.
+            LookupError: The function needs a context.
+            ValueError: It returned what no contents can be made of.
+            Exception: What the function raised: here nobody has to be kept from it.
+        """
+        return await self.resources.read(uri)
+
+    # Telling.
+
+    async def notify_resource_updated(self, uri: str) -> None:
+        """Tell the sessions that have subscribed to a resource that it has changed.
+
+        Those of this event loop; from a worker thread, call it by `anyio.from_thread.run`.
+        """
+        self.listeners.resource_updated(uri)
 
     # Asking.
 

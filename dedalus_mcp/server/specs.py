@@ -14,9 +14,20 @@ from typing import Any, Protocol, TypeAlias
 
 import msgspec
 
-from dedalus_mcp.types import Icon, PromptArgument, ToolAnnotations
+from dedalus_mcp.types import Annotations, Icon, PromptArgument, ToolAnnotations
 
-__all__ = ("Collector", "PromptSpec", "Spec", "ToolSpec", "attach", "binding", "extract_spec", "icons_of")
+__all__ = (
+    "Collector",
+    "PromptSpec",
+    "ResourceSpec",
+    "ResourceTemplateSpec",
+    "Spec",
+    "ToolSpec",
+    "attach",
+    "binding",
+    "extract_spec",
+    "icons_of",
+)
 
 _SPECS = "__dedalus_mcp_specs__"
 
@@ -44,8 +55,38 @@ class PromptSpec(msgspec.Struct, frozen=True, kw_only=True):
     meta: dict[str, Any] | None = None
 
 
-Spec: TypeAlias = ToolSpec | PromptSpec
-_ORDER: tuple[type, ...] = (ToolSpec, PromptSpec)
+class ResourceSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """What `@resource` was told."""
+
+    uri: str
+    name: str | None = None
+    title: str | None = None
+    description: str | None = None
+    mime_type: str | None = None
+    size: int | None = None
+    icons: list[Icon] | None = None
+    annotations: Annotations | None = None
+    meta: dict[str, Any] | None = None
+    inline: bool = False
+
+
+class ResourceTemplateSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """What `@resource_template` was told."""
+
+    name: str | None = None
+    uri_template: str
+    title: str | None = None
+    description: str | None = None
+    mime_type: str | None = None
+    icons: list[Icon] | None = None
+    annotations: Annotations | None = None
+    meta: dict[str, Any] | None = None
+    any_path: bool = False
+    inline: bool = False
+
+
+Spec: TypeAlias = ToolSpec | PromptSpec | ResourceSpec | ResourceTemplateSpec
+_ORDER: tuple[type, ...] = (ToolSpec, PromptSpec, ResourceSpec, ResourceTemplateSpec)
 
 
 class Collector(Protocol):
@@ -82,7 +123,7 @@ def attach(function: Any, spec: Spec) -> None:
 
 
 def extract_spec(function: Any) -> Spec | None:
-    """Return the first spec on a function, tools before prompts; None if it has none."""
+    """Return the first spec on a function, in the order of `Spec`; None if it has none."""
     specs: dict[type, Spec] = getattr(function, _SPECS, None) or {}
     return next((specs[kind] for kind in _ORDER if kind in specs), None)
 

@@ -5,22 +5,19 @@ Layer: L4.
 
 from __future__ import annotations
 
-import inspect
 import logging
 import re
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 from msgspec import Raw
 
 from dedalus_mcp.errors import INVALID_PARAMS, AskFailed, CapabilityMissing, InvalidArguments, McpError, ToolError
 from dedalus_mcp.jsonrpc.failures import only_mcp_error
-from dedalus_mcp.schema.arguments import Arguments, summary
+from dedalus_mcp.schema.arguments import summary
 from dedalus_mcp.schema.returns import Returns
-from dedalus_mcp.schema.signature import is_async
 from dedalus_mcp.server.context import active_context
-from dedalus_mcp.server.injection import context_for, is_context
+from dedalus_mcp.server.functions import Function
 from dedalus_mcp.server.results import failed, result_of
 from dedalus_mcp.server.specs import ToolSpec
 from dedalus_mcp.threads import Threads
@@ -45,18 +42,16 @@ class ToolCall(InputResponseRequestParams, frozen=True, kw_only=True):
 class _Registered:
     """One tool, ready to be called."""
 
-    __slots__ = ("arguments", "definition", "fn", "inline", "returns")
+    __slots__ = ("definition", "function", "returns")
 
     def __init__(self, fn: Callable[..., Any], spec: ToolSpec) -> None:
-        self.fn = fn
-        self.arguments = Arguments.of(fn, injected=is_context)
+        self.function = Function(fn, inline=spec.inline)
         self.returns = Returns.of(fn, opaque=_opaque)
-        self.inline = spec.inline or is_async(fn)
         self.definition = Tool(
             name=_name_of(fn, spec),
             title=spec.title,
             description=spec.description if spec.description is not None else summary(fn) or None,
-            inputSchema=self.arguments.schema,
+            inputSchema=self.function.arguments.schema,
             outputSchema=self.returns.schema,
             annotations=spec.annotations,
             icons=spec.icons,
@@ -125,17 +120,16 @@ class Tools:
         if isinstance(arguments, Raw) and bytes(arguments)[:1] not in (b"{", b"n"):
             raise McpError(INVALID_PARAMS, "Invalid params: `arguments` is an object")
         try:
-            values = tool.arguments.decode(None if arguments is None or _is_null(arguments) else arguments)
+            given = None if arguments is None or _is_null(arguments) else arguments
+            values = tool.function.arguments.decode(given)
         except InvalidArguments as error:
             return failed(f"Invalid arguments for tool {name!r}: {error}")
         return await self._run(tool, values, in_process=in_process)
 
     async def _run(self, tool: _Registered, values: dict[str, Any], *, in_process: bool) -> CallToolResult:
-        for parameter, annotation in tool.arguments.injected.items():
-            values[parameter] = context_for(annotation)
         name = tool.definition.name
         try:
-            value = await self._invoke(tool, values)
+            value = await tool.function.run(values, self._threads)
         except Exception as error:  # noqa: BLE001 - the boundary: it becomes the result, and one log entry
             if in_process and not isinstance(error, ToolError):
                 raise only_mcp_error(error) or error from None
@@ -146,13 +140,6 @@ class Tools:
             return failed(f"Tool {name!r} returned what it must not: {error}")
         except Exception as error:  # noqa: BLE001 - what a value does when it is looked at is the tool's doing, too
             return _failure(name, error)
-
-    async def _invoke(self, tool: _Registered, values: dict[str, Any]) -> Any:
-        if tool.inline:
-            value = tool.arguments.call(values)
-        else:
-            value = await self._threads.run(partial(tool.arguments.call, values))
-        return await value if inspect.isawaitable(value) else value
 
 
 def _failure(name: str, error: Exception) -> CallToolResult:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import logging
 from functools import partial
+from typing import Any
 
 import anyio
 import pytest
 from anyio import wait_all_tasks_blocked
 from anyio.lowlevel import checkpoint
+from msgspec import UNSET, Raw
 
-from dedalus_mcp.client.delivery import MAX_WAITING, Deliveries, Delivery
+from dedalus_mcp.client.delivery import MAX_WAITING, Deliveries, Delivery, hearing
+from dedalus_mcp.types.methods import RESOURCES_UPDATED
 
 
 async def test_values_are_delivered_in_order_and_not_where_they_are_heard() -> None:
@@ -162,3 +165,14 @@ async def test_closing_waits_only_so_long_for_a_callback_that_swallows_its_cance
     await wait_all_tasks_blocked()
     await checkpoint()
     assert len(deliveries) == 0
+
+
+async def test_a_bad_notice_is_dropped_and_the_next_one_is_heard(caplog: pytest.LogCaptureFixture) -> None:
+    heard: list[Any] = []
+    hear = hearing(RESOURCES_UPDATED, Delivery(heard.append, Deliveries()))
+    for params in (Raw(b'{"uri":7}'), UNSET, Raw(b"[" * 100_000), Raw(b'{"uri":"a://b"}')):
+        hear(params)
+    await wait_all_tasks_blocked()
+
+    assert [each.uri for each in heard] == ["a://b"]
+    assert caplog.text.count("dropped a bad notifications/resources/updated") == 3

@@ -10,7 +10,7 @@ import anyio.lowlevel
 import pytest
 from anyio import wait_all_tasks_blocked
 
-from dedalus_mcp import Context, MCPServer, prompt, tool
+from dedalus_mcp import Context, MCPServer, prompt, resource_template, tool
 from dedalus_mcp.types.methods import REQUESTS
 from dedalus_mcp.types.revisions import LEGACY, MODERN, REVISIONS
 from tests.interaction.raw import INFO, envelope, serving
@@ -25,6 +25,11 @@ async def echo(a: Any = None) -> Any:
 def greet(arguments: dict[str, str]) -> None: ...
 
 
+@resource_template("a://{x}")
+def page(x: str) -> str:
+    return x
+
+
 def offering(*functions: Callable[..., Any]) -> MCPServer:
     server = MCPServer("test", version="1")
     server.collect(*functions)
@@ -33,14 +38,15 @@ def offering(*functions: Callable[..., Any]) -> MCPServer:
 
 @pytest.mark.parametrize("revision", REVISIONS)
 async def test_every_method_is_answered_by_its_revision_and_by_what_is_there(revision: str) -> None:
-    """DISC-05: with nothing registered, the methods of tools and prompts are none."""
+    """DISC-05: with nothing registered, the methods of tools, prompts and resources are none."""
     there = {"tools/list", "tools/call", "prompts/list", "prompts/get"}
+    there |= {f"resources/{method}" for method in ("list", "templates/list", "read", "subscribe", "unsubscribe")}
     always = {"ping", "logging/setLevel", "initialize", "server/discover"}
-    for server, methods in ((offering(), always), (offering(echo, greet), always | there)):
+    for server, methods in ((offering(), always), (offering(echo, greet, page), always | there)):
         async with serving(server) as raw:
             await raw.open(revision)
             for method in [*REQUESTS, "no/such"]:
-                reply = await raw.call(method, method, name="greet", level="info")
+                reply = await raw.call(method, method, name="greet", level="info", uri="a://b")
                 known = method in methods and revision in REQUESTS[method].client_sends
                 not_found = reply.get("error", {}).get("code") == -32601
                 assert not_found != known, (method, reply)

@@ -1,4 +1,4 @@
-"""`@tool` and `@prompt`: on every kind of function, which stays what it was."""
+"""`@tool`, `@prompt`, `@resource` and `@resource_template`: on every kind of function, which stays what it was."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from dedalus_mcp.server.decorators import prompt, tool
+from dedalus_mcp.server.decorators import prompt, resource, resource_template, tool
 from dedalus_mcp.server.server import MCPServer
-from dedalus_mcp.server.specs import PromptSpec, ToolSpec, extract_spec
-from dedalus_mcp.types import Icon, PromptArgument, TextContent, ToolAnnotations
+from dedalus_mcp.server.specs import PromptSpec, ResourceSpec, ResourceTemplateSpec, ToolSpec, extract_spec
+from dedalus_mcp.types import Annotations, Icon, PromptArgument, TextContent, ToolAnnotations
 
 ICON = Icon(src="https://example.com/a.png")
 
@@ -251,3 +251,113 @@ def test_a_function_that_is_both_is_a_tool() -> None:
 
     assert server.tool_names == ["t"]
     assert server.prompt_names == []
+
+
+def test_a_resource_is_told_everything_by_its_decorator() -> None:
+    @resource(
+        "a://b",
+        name="b",
+        title="B",
+        description="The b",
+        mime_type="text/html",
+        size=3,
+        icons=[{"type": "url", "url": ICON.src}],
+        annotations={"priority": 0.5},
+        meta={"m": 1},
+        inline=True,
+    )
+    def page() -> str:
+        return "<b>"
+
+    assert page() == "<b>"
+    assert extract_spec(page) == ResourceSpec(
+        uri="a://b",
+        name="b",
+        title="B",
+        description="The b",
+        mime_type="text/html",
+        size=3,
+        icons=[ICON],
+        annotations=Annotations(priority=0.5),
+        meta={"m": 1},
+        inline=True,
+    )
+
+
+def test_a_template_is_told_everything_by_its_decorator() -> None:
+    @resource_template(
+        "b",
+        uri_template="a://{+x}",
+        title="B",
+        description="The b",
+        mime_type="text/html",
+        icons=[ICON],
+        annotations=Annotations(priority=1),
+        meta={"m": 1},
+        any_path=True,
+        inline=True,
+    )
+    def page(x: str) -> str:
+        return x
+
+    assert page("y") == "y"
+    assert extract_spec(page) == ResourceTemplateSpec(
+        name="b",
+        uri_template="a://{+x}",
+        title="B",
+        description="The b",
+        mime_type="text/html",
+        icons=[ICON],
+        annotations=Annotations(priority=1),
+        meta={"m": 1},
+        any_path=True,
+        inline=True,
+    )
+
+
+def test_a_template_alone_is_enough_and_the_function_has_its_name() -> None:
+    @resource_template("a://{x}")
+    def page(x: str) -> str:
+        return x
+
+    assert extract_spec(page) == ResourceTemplateSpec(uri_template="a://{x}")
+    (definition,) = collected(page).resources.template_definitions
+    assert definition.name == "page"
+
+
+@pytest.mark.parametrize("uri", ["", "plain", "://a", "1a://b", "a b://c", "é://b", "a://b\n", "+:b", "a/b:c"])
+def test_what_does_not_begin_with_a_scheme_is_no_uri(uri: str) -> None:
+    """RES-16, RES-17."""
+    with pytest.raises(ValueError, match="is no URI"):
+        resource(uri)
+    with pytest.raises(ValueError, match="is no URI"):
+        resource_template("n", uri_template=f"{uri}{{x}}")
+
+
+@pytest.mark.parametrize("uri", ["a:", "A+1.b-c://x", "file:///a b", "http://example.com"])
+def test_a_custom_scheme_is_as_good_as_a_known_one(uri: str) -> None:
+    """RES-16."""
+    assert extract_spec(resource(uri)(lambda: "")) == ResourceSpec(uri=uri)
+
+
+def test_a_bad_template_or_no_uri_at_all_is_refused_at_once() -> None:
+    bare: Any = resource
+    bare_template: Any = resource_template
+
+    with pytest.raises(ValueError, match="names no variable"):
+        resource_template("a://b")
+    for decorator in (bare, bare_template):
+        with pytest.raises(TypeError, match="needs a URI"):
+            decorator(nothing)
+    with pytest.raises(TypeError, match="annotations"):
+        resource("a://b", annotations={"priority": "high"})
+
+
+def test_a_function_that_is_both_resource_and_template_is_a_resource() -> None:
+    @resource_template("a://{x}")
+    @resource("a://b")
+    def both(x: str = "") -> None: ...
+
+    server = collected(both)
+    assert server.resource_uris == ["a://b"]
+    assert server.resources.template_definitions == []

@@ -68,7 +68,9 @@ def test_what_is_not_decorated_is_refused_by_name_and_what_was_before_it_stays()
 
     def plain() -> None: ...
 
-    with pytest.raises(ValueError, match=r"^'plain' has no Dedalus MCP metadata\. Decorate with @tool or @prompt\.$"):
+    with pytest.raises(
+        ValueError, match=r"^'plain' has no Dedalus MCP metadata\. Decorate with @tool, @prompt, @resource"
+    ):
         server.collect(one, plain, greet)
     assert server.tool_names == ["one"]
     assert server.prompt_names == []

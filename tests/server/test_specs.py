@@ -8,7 +8,17 @@ from typing import Any, cast
 
 import pytest
 
-from dedalus_mcp.server.specs import PromptSpec, Spec, ToolSpec, attach, binding, extract_spec, icons_of
+from dedalus_mcp.server.specs import (
+    PromptSpec,
+    ResourceSpec,
+    ResourceTemplateSpec,
+    Spec,
+    ToolSpec,
+    attach,
+    binding,
+    extract_spec,
+    icons_of,
+)
 from dedalus_mcp.types import Icon
 
 
@@ -52,6 +62,16 @@ def test_a_tool_comes_before_a_prompt_whichever_was_attached_first() -> None:
             attach(function, spec)
 
         assert isinstance(extract_spec(function), ToolSpec)
+
+
+def test_a_prompt_comes_before_a_resource_and_that_before_a_template() -> None:
+    function = plain()
+    found: list[Spec | None] = []
+    for spec in (ResourceTemplateSpec(uri_template="a://{x}"), ResourceSpec(uri="a://b"), PromptSpec(name="p")):
+        attach(function, spec)
+        found.append(extract_spec(function))
+
+    assert [type(spec) for spec in found] == [ResourceTemplateSpec, ResourceSpec, PromptSpec]
 
 
 def test_the_later_of_two_specs_of_a_kind_counts() -> None:

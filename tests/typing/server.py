@@ -7,8 +7,28 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from typing import Any, assert_type
 
-from dedalus_mcp import Context, MCPClient, MCPServer, Timeout, get_context, prompt, tool
-from dedalus_mcp.types import CallToolResult, ElicitRequestParams, ElicitResult, GetPromptResult, ListToolsResult
+from dedalus_mcp import (
+    Context,
+    MCPClient,
+    MCPServer,
+    Timeout,
+    get_context,
+    prompt,
+    resource,
+    resource_template,
+    tool,
+)
+from dedalus_mcp.types import (
+    CallToolResult,
+    ElicitRequestParams,
+    ElicitResult,
+    GetPromptResult,
+    ListResourcesResult,
+    ListResourceTemplatesResult,
+    ListToolsResult,
+    ReadResourceResult,
+    ResourceUpdatedNotificationParams,
+)
 
 
 @tool
@@ -24,6 +44,16 @@ async def called(a: int, *, b: bool = False) -> list[int]:
 @prompt("say", arguments=[{"name": "what"}])
 def say(arguments: dict[str, str]) -> list[tuple[str, str]]:
     return [("user", arguments["what"])]
+
+
+@resource("a://b", annotations={"priority": 1})
+async def page() -> bytes:
+    return b""
+
+
+@resource_template("item", uri_template="a://{number}")
+def item(number: int) -> dict[str, int]:
+    return {"number": number}
 
 
 class Desk:
@@ -42,6 +72,9 @@ def decorated_functions_are_what_they_were(desk: Desk) -> None:
     coroutine: Coroutine[Any, Any, list[int]] = called(1, b=True)
     coroutine.close()
     assert_type(say({}), list[tuple[str, str]])
+    assert_type(item(1), dict[str, int])
+    contents: Coroutine[Any, Any, bytes] = page()
+    contents.close()
     assert_type(desk.method(1), float)
     assert_type(Desk.static(1), bytes)
     function: Callable[[int], str] = bare
@@ -54,12 +87,17 @@ def wrong_values_are_refused() -> None:
     tool(7)  # type: ignore[call-overload]
     tool(annotations=7)  # type: ignore[call-overload]
     prompt(7)  # type: ignore[call-overload]
+    resource()  # type: ignore[call-arg]
+    resource("a://b", size="big")  # type: ignore[arg-type]
+    resource_template("t", "a://{x}")  # type: ignore[call-arg]
+    item("1")  # type: ignore[arg-type]
     MCPServer()  # type: ignore[call-arg]
 
 
 async def servers(server: MCPServer) -> None:
     assert_type(await server.invoke_tool("a", b=1), CallToolResult)
     assert_type(await server.invoke_prompt("a", arguments={"b": "c"}), GetPromptResult)
+    assert_type(await server.invoke_resource("a://b"), ReadResourceResult)
     params = ElicitRequestParams(message="m", requestedSchema={})
     assert_type(await server.request_elicitation(params, timeout=None), ElicitResult)
     with server.binding() as bound:
@@ -79,4 +117,12 @@ async def clients(server: MCPServer) -> None:
         assert_type(client, MCPClient)
         assert_type(await client.list_tools(timeout=None), ListToolsResult)
         assert_type(await client.call_tool("a", {"b": 1}, timeout=5), CallToolResult)
-    assert_type(await MCPClient.connect(server), MCPClient)
+        assert_type(await client.list_resources(timeout=5), ListResourcesResult)
+        assert_type(await client.list_resource_templates(), ListResourceTemplatesResult)
+        assert_type(await client.read_resource("a://b", timeout=None), ReadResourceResult)
+    assert_type(await MCPClient.connect(server, resource_updated=changed), MCPClient)
+    MCPClient.connect(server, resource_updated=page)  # type: ignore[arg-type]
+
+
+async def changed(params: ResourceUpdatedNotificationParams) -> None:
+    assert_type(params.uri, str)

@@ -1,0 +1,126 @@
+"""What a client asks about resources.
+
+Layer: L4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol, TypeVar
+
+import msgspec
+
+from dedalus_mcp.client.timeouts import DEFAULT, Default, TimeoutLike
+from dedalus_mcp.types import (
+    ListResourcesResult,
+    ListResourceTemplatesResult,
+    PaginatedRequestParams,
+    PaginatedResult,
+    ReadResourceRequestParams,
+    ReadResourceResult,
+    RequestParams,
+    Resource,
+    ResourceTemplate,
+    SubscribeRequestParams,
+    UnsubscribeRequestParams,
+)
+from dedalus_mcp.types.method import Method
+from dedalus_mcp.types.methods import (
+    RESOURCES_LIST,
+    RESOURCES_READ,
+    RESOURCES_SUBSCRIBE,
+    RESOURCES_TEMPLATES_LIST,
+    RESOURCES_UNSUBSCRIBE,
+)
+
+__all__ = ("ResourceRequests",)
+
+P = TypeVar("P", bound=RequestParams)
+R = TypeVar("R")
+PageT = TypeVar("PageT", bound=PaginatedResult)
+
+
+class _Client(Protocol):
+    """What makes the requests: see `MCPClient`."""
+
+    async def request(self, method: Method[P, R], params: P, *, timeout: TimeoutLike | Default = DEFAULT) -> R: ...
+
+    async def drain(
+        self,
+        method: Method[PaginatedRequestParams, PageT],
+        take: Callable[[PageT], None],
+        timeout: TimeoutLike | Default,
+    ) -> PageT: ...
+
+
+class ResourceRequests:
+    """The part of `MCPClient` that is about resources."""
+
+    async def list_resources(self: _Client, *, timeout: TimeoutLike | Default = DEFAULT) -> ListResourcesResult:
+        """Return all resources, from as many pages as there are.
+
+        Raises:
+            RemoteProtocolError: The pages do not end.
+            McpError, RequestTimeout, ConnectionLost: See `MCPClient.request`.
+        """
+        resources: list[Resource] = []
+        last = await self.drain(RESOURCES_LIST, lambda page: resources.extend(page.resources), timeout)
+        return msgspec.structs.replace(last, resources=resources)
+
+    async def list_resources_page(self: _Client, cursor: str | None = None) -> ListResourcesResult:
+        """Return one page of resources; `nextCursor` is None on the last.
+
+        Raises:
+            McpError, RequestTimeout, ConnectionLost, RemoteProtocolError: See `MCPClient.request`.
+        """
+        return await self.request(RESOURCES_LIST, PaginatedRequestParams(cursor=cursor))
+
+    async def list_resource_templates(
+        self: _Client, *, timeout: TimeoutLike | Default = DEFAULT
+    ) -> ListResourceTemplatesResult:
+        """Return all resource templates, from as many pages as there are.
+
+        Raises:
+            RemoteProtocolError: The pages do not end.
+            McpError, RequestTimeout, ConnectionLost: See `MCPClient.request`.
+        """
+        templates: list[ResourceTemplate] = []
+        last = await self.drain(
+            RESOURCES_TEMPLATES_LIST, lambda page: templates.extend(page.resourceTemplates), timeout
+        )
+        return msgspec.structs.replace(last, resourceTemplates=templates)
+
+    async def list_resource_templates_page(self: _Client, cursor: str | None = None) -> ListResourceTemplatesResult:
+        """Return one page of resource templates; `nextCursor` is None on the last.
+
+        Raises:
+            McpError, RequestTimeout, ConnectionLost, RemoteProtocolError: See `MCPClient.request`.
+        """
+        return await self.request(RESOURCES_TEMPLATES_LIST, PaginatedRequestParams(cursor=cursor))
+
+    async def read_resource(self: _Client, uri: str, *, timeout: TimeoutLike | Default = DEFAULT) -> ReadResourceResult:
+        """Read a resource.
+
+        Raises:
+            McpError: The server's error; where there is no such resource, -32002, or -32602 on
+                2026-07-28.
+            RequestTimeout, ConnectionLost, RemoteProtocolError: See `MCPClient.request`.
+        """
+        return await self.request(RESOURCES_READ, ReadResourceRequestParams(uri=uri), timeout=timeout)
+
+    async def subscribe_resource(self: _Client, uri: str, *, timeout: TimeoutLike | Default = DEFAULT) -> None:
+        """Hear of changes of a resource from now on, in the handler `resource_updated` of `MCPClient.connect`.
+
+        Raises:
+            McpError: The server's error: -32601 on 2026-07-28, which has another way.
+            RequestTimeout, ConnectionLost, RemoteProtocolError: See `MCPClient.request`.
+        """
+        await self.request(RESOURCES_SUBSCRIBE, SubscribeRequestParams(uri=uri), timeout=timeout)
+
+    async def unsubscribe_resource(self: _Client, uri: str, *, timeout: TimeoutLike | Default = DEFAULT) -> None:
+        """Hear of them no more.
+
+        Raises:
+            McpError, RequestTimeout, ConnectionLost, RemoteProtocolError: See `MCPClient.request`.
+        """
+        await self.request(RESOURCES_UNSUBSCRIBE, UnsubscribeRequestParams(uri=uri), timeout=timeout)

@@ -1,0 +1,58 @@
+"""The author's function behind a tool or a resource: its parameters filled in, run where it belongs.
+
+Layer: L4.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from dedalus_mcp.schema.arguments import Arguments
+from dedalus_mcp.schema.signature import is_async
+from dedalus_mcp.server.injection import context_for, is_context
+from dedalus_mcp.threads import Threads
+
+__all__ = ("Function",)
+
+
+class Function:
+    """A function, sync or async, of whatever kind of callable.
+
+    Args:
+        fn: The function.
+        inline: Run a plain `def` in the event loop.
+
+    Attributes:
+        arguments: What clients may pass to it.
+
+    Raises:
+        TypeError: Its signature cannot be published.
+    """
+
+    __slots__ = ("_inline", "arguments")
+
+    def __init__(self, fn: Callable[..., Any], *, inline: bool) -> None:
+        self.arguments = Arguments.of(fn, injected=is_context)
+        self._inline = inline or is_async(fn)
+
+    async def run(self, values: dict[str, Any], threads: Threads) -> Any:
+        """Call the function and return what it returns.
+
+        Args:
+            values: Its arguments, as `arguments.decode` gives them; contexts are added.
+            threads: Where a plain `def` runs.
+
+        Raises:
+            LookupError: It takes a context, and there is none.
+            Exception: What the function raised.
+        """
+        for parameter, annotation in self.arguments.injected.items():
+            values[parameter] = context_for(annotation)
+        if self._inline:
+            value = self.arguments.call(values)
+        else:
+            value = await threads.run(partial(self.arguments.call, values))
+        return await value if inspect.isawaitable(value) else value
