@@ -16,14 +16,13 @@ import anyio
 
 from dedalus_mcp import MCPServer, tool
 
-MARKS = Path(sys.argv[1])
 MEETING = threading.Barrier(3)
 READ_ALL = "import sys; print(len(sys.stdin.read())); print('on stderr', file=sys.stderr)"
 ODD = "a\u2028b\u2029c\u0085d\x0b\x0c\x1c\r\n\U0001f600"
 
 
 def mark(what: str) -> None:
-    with MARKS.open("a") as file:
+    with Path(sys.argv[1]).open("a") as file:
         file.write(f"{what}\n")
 
 
