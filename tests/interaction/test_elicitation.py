@@ -8,6 +8,7 @@ import anyio
 import pytest
 
 from dedalus_mcp import MCPServer, StdioServer, types
+from tests.ids import shown
 from tests.interaction.raw import Raw, serving
 from tests.interaction.reach import PATIENCE, script, ways
 from tests.interaction.server import YES_OR_NO, Story, make
@@ -58,7 +59,7 @@ async def test_the_question_goes_out_and_the_answer_comes_back(revision: str, tr
         ({}, set[str]()),
         ({"sampling": {}, "roots": {}}, set[str]()),
     ],
-    ids=str,
+    ids=shown,
 )
 async def test_a_mode_is_used_only_if_it_was_declared(capabilities: dict[str, Any], asks: set[str]) -> None:
     """ELIC-03, ELIC-06, LIFE-09, B020: nothing is sent otherwise."""

@@ -17,6 +17,7 @@ from msgspec import UNSET, Raw
 from dedalus_mcp.errors import INVALID_REQUEST, PARSE_ERROR, ErrorData, LocalProtocolError
 from dedalus_mcp.jsonrpc.codec import MAX_BATCH, MAX_RECOVERED, decode, encode, encode_batch, plain
 from dedalus_mcp.jsonrpc.messages import Call, Failure, Malformed, Message, Notice, Success
+from tests.ids import shown
 
 IDS = [1, "1", "0", 0, "007", "a", "", -5, 2**53, 2**53 + 1, 10**30, "\u00e9\U0001f600"]
 REPLY = b'"result":{}'
@@ -32,7 +33,7 @@ def call_with(id: bytes) -> bytes:
     return b'{"jsonrpc":"2.0","id":' + id + b',"method":"m"}'
 
 
-@pytest.mark.parametrize("id", IDS, ids=repr)
+@pytest.mark.parametrize("id", IDS, ids=shown)
 def test_id_keeps_its_type_and_value_from_call_to_reply(id: int | str) -> None:
     """B001, RPC-02, RPC-06."""
     call = decode(encode(Call(id, "ping")))
@@ -137,7 +138,7 @@ def test_error_without_id_is_a_failure_of_no_call(id: bytes) -> None:
         (b'{"jsonrpc":"2.0","method":"m","id":3', None),
         ('{"jsonrpc":"2.0","id":3,"method":"m"}'.encode("utf-16"), None),
     ],
-    ids=repr,
+    ids=shown,
 )
 def test_unreadable_frame_is_a_parse_error_under_the_id_where_one_is_legible(frame: bytes, id: int | None) -> None:
     """B124, RPC-10, RPC-13."""
@@ -343,7 +344,7 @@ class Model(pydantic.BaseModel):
         (float("nan"), None),
         (10**30, 10**30),
     ],
-    ids=repr,
+    ids=shown,
 )
 def test_value_is_written_as_what_it_is_made_of(value: Any, written: Any) -> None:
     assert json.loads(encode(Success(1, {"v": value})))["result"] == {"v": written}

@@ -16,6 +16,7 @@ import pytest
 from dedalus_mcp.schema.annotations import fit
 from dedalus_mcp.schema.foreign import decode
 from dedalus_mcp.schema.publish import publish
+from tests.ids import shown
 
 
 @dataclasses.dataclass
@@ -51,7 +52,7 @@ def read(annotation: Any, value: Any) -> Any:
 @pytest.mark.parametrize(
     "annotation",
     [int, str | None, list[int], dict[str, Any], Sequence[int], Plain, Literal["a", 1], Any, tuple[int, ...], Cat],
-    ids=repr,
+    ids=shown,
 )
 def test_what_msgspec_takes_is_left_alone(annotation: Any) -> None:
     assert fit(annotation) == annotation
@@ -136,7 +137,7 @@ def test_literals_tell_true_from_one() -> None:
         (list[datetime.datetime], {"type": "array", "items": {"type": "string", "format": "date-time"}}),
         (datetime.time, {"type": "string", "format": "time"}),
     ],
-    ids=repr,
+    ids=shown,
 )
 def test_constraints_and_descriptions_are_published(annotation: Any, schema: dict[str, Any] | None) -> None:
     found = publish(fit(annotation))

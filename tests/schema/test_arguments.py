@@ -25,6 +25,7 @@ from typing_extensions import TypedDict
 
 from dedalus_mcp.errors import InvalidArguments
 from dedalus_mcp.schema.arguments import Arguments, summary
+from tests.ids import shown
 
 if TYPE_CHECKING:
     from nowhere import Missing  # type: ignore[import-not-found]  # pyright: ignore[reportMissingImports]
@@ -252,7 +253,7 @@ def test_references_are_kept_for_recursive_types_alone() -> None:
     jsonschema.validate(values, schema)
 
 
-@pytest.mark.parametrize("text", ["123", '{"a":1}', "null", "[1]", "1e5", "007", "true", ""], ids=repr)
+@pytest.mark.parametrize("text", ["123", '{"a":1}', "null", "[1]", "1e5", "007", "true", ""], ids=shown)
 def test_a_string_that_fits_is_never_read(text: str) -> None:
     """B109."""
 
@@ -332,7 +333,7 @@ def test_an_integral_float_is_an_integer(strict: bool) -> None:
         (object, "null", None),
         (int, str(2**70), 2**70),
     ],
-    ids=repr,
+    ids=shown,
 )
 def test_every_kind_of_type_is_decoded(annotation: Any, raw: str, value: Any) -> None:
     assert one(annotation, raw) == value
@@ -401,7 +402,7 @@ def test_long_values_and_names_are_never_repeated() -> None:
     assert len(text) < 200
 
 
-@pytest.mark.parametrize("raw", [None, UNSET, b"null", b"{}", {}, Raw(b"{}"), Raw(b"null")], ids=repr)
+@pytest.mark.parametrize("raw", [None, UNSET, b"null", b"{}", {}, Raw(b"{}"), Raw(b"null")], ids=shown)
 def test_no_arguments_are_an_empty_object(raw: Any) -> None:
     """B118."""
     assert Arguments.of(lambda: None).decode(raw) == {}

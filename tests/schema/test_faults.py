@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from dedalus_mcp.schema.faults import at, faults, fits, legal, quote, resolve, type_of, types_of, worst
+from tests.ids import shown
 
 NONE: set[str] = set()
 TREE = {"Tree": {"type": "object", "properties": {"kids": {"type": "array", "items": {"$ref": "#/$defs/Tree"}}}}}
@@ -32,7 +33,7 @@ def found(value: Any, schema: Any, definitions: dict[str, Any] | None = None) ->
         ((), "array"),
         (object(), "no JSON value"),
     ],
-    ids=repr,
+    ids=shown,
 )
 def test_types_are_those_of_json_schema(value: object, type: str) -> None:
     assert type_of(value) == type
@@ -51,7 +52,7 @@ def test_types_are_those_of_json_schema(value: object, type: str) -> None:
         ({"anyOf": [{"type": "string"}, {}]}, NONE),
         ({"$ref": "#/$defs/Tree"}, {"object"}),
     ],
-    ids=repr,
+    ids=shown,
 )
 def test_types_of_a_schema(schema: Any, types: set[str]) -> None:
     assert types_of(schema, TREE) == types
@@ -76,7 +77,7 @@ def test_types_of_a_schema(schema: Any, types: set[str]) -> None:
         ({"oneOf": [{"const": "a", "title": "A"}, {"const": "b", "title": "B"}]}, "one of 'a', 'b'"),
         ({"$ref": "#/$defs/Tree", "description": "beside"}, "an object"),
     ],
-    ids=repr,
+    ids=shown,
 )
 def test_what_is_legal_is_said_in_words(schema: Any, words: str) -> None:
     assert legal(schema, TREE) == words
@@ -108,7 +109,7 @@ def test_what_is_legal_is_said_in_words(schema: Any, words: str) -> None:
         ([True], {"enum": [[1]]}, []),
         (1, False, ["it: expected nothing"]),
     ],
-    ids=repr,
+    ids=shown,
 )
 def test_one_fault_says_what_is_legal(value: Any, schema: Any, problems: list[str]) -> None:
     assert found(value, schema) == problems
@@ -130,7 +131,7 @@ def test_one_fault_says_what_is_legal(value: Any, schema: Any, problems: list[st
         ([1, "a"], {"type": "array", "prefixItems": [{"type": "integer"}, {"type": "string"}], "items": False}),
         (None, {"anyOf": [{"type": "string"}, {"type": "null"}]}),
     ],
-    ids=repr,
+    ids=shown,
 )
 def test_what_fits_has_no_fault(value: Any, schema: Any) -> None:
     assert found(value, schema) == []

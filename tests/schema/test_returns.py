@@ -15,6 +15,7 @@ import pytest
 from typing_extensions import TypeAliasType, TypedDict
 
 from dedalus_mcp.schema.returns import Returns
+from tests.ids import shown
 
 if TYPE_CHECKING:
     from nowhere import Missing  # type: ignore[import-not-found]  # pyright: ignore[reportMissingImports]
@@ -70,7 +71,7 @@ def returns(annotation: Any) -> Returns:
         (Awaitable[Point], Point(1), {"x": 1, "when": None}),
         (Alias, Point(1), {"x": 1, "when": None}),
     ],
-    ids=repr,
+    ids=shown,
 )
 def test_an_object_is_its_own_structured_content(annotation: Any, value: Any, content: Any) -> None:
     """B113, B116."""
@@ -100,7 +101,7 @@ def test_an_object_is_its_own_structured_content(annotation: Any, value: Any, co
         (datetime.date, datetime.date(2020, 1, 2), "2020-01-02"),
         (bool, True, True),
     ],
-    ids=repr,
+    ids=shown,
 )
 def test_anything_else_is_boxed(annotation: Any, value: Any, content: Any) -> None:
     """B113."""
@@ -130,7 +131,7 @@ def test_anything_else_is_boxed(annotation: Any, value: Any, content: Any) -> No
         type,
         1j,
     ],
-    ids=repr,
+    ids=shown,
 )
 def test_there_is_no_schema_where_nothing_can_be_promised(annotation: Any) -> None:
     found = returns(annotation)
@@ -167,7 +168,7 @@ def test_a_recursive_type_in_a_box_keeps_its_definition_at_the_root() -> None:
         (Any, math.inf, "result: NaN and Infinity"),
         (Any, object(), "result: a object has no JSON form"),
     ],
-    ids=repr,
+    ids=shown,
 )
 def test_a_value_that_breaks_the_promise_is_refused_by_path(annotation: Any, value: Any, problem: str) -> None:
     """B115."""

@@ -26,6 +26,7 @@ from msgspec import UNSET
 from dedalus_mcp.schema.returns import Returns
 from dedalus_mcp.server.results import failed, result_of
 from dedalus_mcp.types import CallToolResult, ContentBlock, ImageContent, ResourceLink, TextContent
+from tests.ids import shown
 
 NOTHING = Returns(UNSET)
 
@@ -109,7 +110,7 @@ WHEN = datetime(2026, 7, 28, tzinfo=UTC)
         ({"content": [], "other": 1}, ['{"content":[],"other":1}'], {"content": [], "other": 1}),
         ({"type": "no such block"}, ['{"type":"no such block"}'], {"type": "no such block"}),
     ],
-    ids=repr,
+    ids=shown,
 )
 def test_values_become_text_and_structured_content(value: Any, content: list[str], structured: Any) -> None:
     """TOOL-11."""
@@ -132,7 +133,7 @@ def test_values_become_text_and_structured_content(value: Any, content: list[str
         (range(3), "range(0, 3)"),
         (KeyError("k"), "'k'"),
     ],
-    ids=repr,
+    ids=shown,
 )
 def test_what_has_no_json_form_is_shown_as_text_alone(value: Any, text: str) -> None:
     result = result_of(value, NOTHING)
@@ -216,7 +217,11 @@ def test_a_generator_is_refused_with_the_cure(returns: Returns) -> None:
             result_of(value, returns)
 
 
-@pytest.mark.parametrize("value", ["\ud800", ["\ud800"], {"\ud800": 1}, {"a": "\ud800"}, Unspeakable()], ids=ascii)
+@pytest.mark.parametrize(
+    "value",
+    ["\ud800", ["\ud800"], {"\ud800": 1}, {"a": "\ud800"}, Unspeakable()],
+    ids=["text", "item", "name", "member", "object"],
+)
 def test_what_cannot_even_be_text_is_refused(value: Any) -> None:
     with pytest.raises(ValueError, match=r"surrogates|str\(\) fails"):
         result_of(value, NOTHING)
@@ -253,7 +258,7 @@ def test_what_contains_itself_does_not_end_the_program() -> None:
         (datetime, WHEN, {"result": "2026-07-28T00:00:00Z"}),
         (bytes, b"hi", {"result": "aGk="}),
     ],
-    ids=repr,
+    ids=shown,
 )
 def test_what_was_promised_is_given(annotation: Any, value: Any, structured: Any) -> None:
     """TOOL-09."""

@@ -17,6 +17,7 @@ from dedalus_mcp import Context, McpError, MCPServer, ServerConfig, ToolError, t
 from dedalus_mcp.errors import AskFailed
 from dedalus_mcp.server.injection import is_context
 from dedalus_mcp.types import CallToolResult, TextContent
+from tests.ids import shown
 from tests.interaction.raw import serving
 
 
@@ -44,7 +45,7 @@ async def test_a_tool_is_called_with_decoded_arguments() -> None:
     assert result.structuredContent == {"result": 3}
 
 
-@pytest.mark.parametrize("arguments", [None, {}, {"a": "x"}, {"a": 1, "c": 1}], ids=repr)
+@pytest.mark.parametrize("arguments", [None, {}, {"a": "x"}, {"a": 1, "c": 1}], ids=shown)
 async def test_bad_arguments_are_told_to_the_model_and_the_tool_never_runs(arguments: Any) -> None:
     """TOOL-17."""
     ran: list[int] = []
@@ -60,7 +61,7 @@ async def test_bad_arguments_are_told_to_the_model_and_the_tool_never_runs(argum
     assert ran == []
 
 
-@pytest.mark.parametrize("arguments", [b"[]", b'"a"', b"7", b"true"], ids=repr)
+@pytest.mark.parametrize("arguments", [b"[]", b'"a"', b"7", b"true"], ids=shown)
 async def test_arguments_that_are_no_object_are_a_protocol_error(arguments: bytes) -> None:
     """TOOL-16."""
     with pytest.raises(McpError, match="`arguments` is an object") as raised:
@@ -68,7 +69,7 @@ async def test_arguments_that_are_no_object_are_a_protocol_error(arguments: byte
     assert raised.value.code == -32602
 
 
-@pytest.mark.parametrize("arguments", [None, msgspec.Raw(b"null"), msgspec.Raw(b"{}"), {}], ids=repr)
+@pytest.mark.parametrize("arguments", [None, msgspec.Raw(b"null"), msgspec.Raw(b"{}"), {}], ids=shown)
 async def test_no_arguments_are_the_same_as_empty_ones(arguments: Any) -> None:
     @tool
     def none() -> str:
@@ -127,7 +128,7 @@ class Boom(Exception):
         (concurrent.futures.CancelledError("secret"), "Tool 'fail' failed with an internal error"),
         (ExceptionGroup("secret", [Boom(), Boom()]), "Tool 'fail' failed with an internal error"),
     ],
-    ids=repr,
+    ids=shown,
 )
 @pytest.mark.parametrize("threaded", [True, False])
 async def test_what_a_tool_raises_is_told_to_the_model_without_internals(
@@ -158,7 +159,7 @@ async def test_a_protocol_error_of_the_authors_own_ends_the_request(wrapped: boo
     assert raised.value is error
 
 
-@pytest.mark.parametrize("error", [SystemExit(3), asyncio.CancelledError()], ids=repr)
+@pytest.mark.parametrize("error", [SystemExit(3), asyncio.CancelledError()], ids=shown)
 @pytest.mark.parametrize("kind", ["thread", "inline", "async"])
 async def test_whatever_a_tool_raises_its_call_is_answered(error: BaseException, kind: str) -> None:
     @tool("fail", inline=kind == "inline")
