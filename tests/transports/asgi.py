@@ -28,7 +28,7 @@ from dedalus_mcp_transports.http_settings import HttpSettings
 from dedalus_mcp_transports.sse import Event, Events
 from tests.interaction.raw import INFO, envelope
 
-__all__ = ("BOTH", "Client", "Exchange", "Web", "serving")
+__all__ = ("BOTH", "Client", "Exchange", "Web", "initialize", "refusal", "serving")
 
 BOTH = "application/json, text/event-stream"
 PATIENCE = 5.0
@@ -46,6 +46,9 @@ class Exchange:
         chunks: The pieces of its body that were read.
         messages: The JSON-RPC messages in it, from an event stream or from one JSON body.
         events: Its events, those without a message included.
+        faults: What was sent against the rules of ASGI.
+        over: Whether it is complete.
+        returned: Whether the application is done with it.
     """
 
     def __init__(
@@ -64,6 +67,7 @@ class Exchange:
         self.headers: dict[str, str] = {}
         self.chunks: list[bytes] = []
         self.events: list[Event] = []
+        self.faults: list[Any] = []
         self.over = False
         self.returned = False
         self._body = list(body) or [b""]
@@ -81,6 +85,7 @@ class Exchange:
         with anyio.fail_after(PATIENCE):
             while not is_so():
                 await self._changed.wait()
+        assert self.faults == []
 
     async def started(self) -> int:
         """Return the status once it is there."""
@@ -167,17 +172,18 @@ class Exchange:
             await self._changed.wait()
         if self._gone:
             raise OSError("the client has left")
-        assert not self.over, message
-        if message["type"] == "http.response.start":
-            assert self.status is None, message
+        begins = message["type"] == "http.response.start"
+        if self.over or begins != (self.status is None):
+            self.faults.append(message)  # whoever sends may catch what is raised here
+            raise RuntimeError("a response begins once, and ends once")
+        if begins:
             self.status = message["status"]
             self.headers = {name.decode(): value.decode() for name, value in message.get("headers", ())}
         else:
-            assert self.status is not None, message
             self._take(message.get("body", b""))
             self.over = not message.get("more_body", False)
-            if self.over and "content-length" in self.headers:
-                assert int(self.headers["content-length"]) == len(self.body)
+            if self.over and int(self.headers.get("content-length", len(self.body))) != len(self.body):
+                self.faults.append(message)
         self._change()
 
     def _take(self, chunk: bytes) -> None:
@@ -342,3 +348,15 @@ def _whole(message: dict[str, Any] | list[Any]) -> Any:
     if isinstance(message, list):
         return [_whole(each) for each in message]
     return {"jsonrpc": "2.0", **message}
+
+
+def initialize() -> bytes:
+    """The body of a request that begins a session."""
+    params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": INFO}
+    return json.dumps({"jsonrpc": "2.0", "id": "init", "method": "initialize", "params": params}).encode()
+
+
+def refusal(exchange: Exchange) -> tuple[int | None, int, Any]:
+    """The status, the code, and the id of what was refused."""
+    (message,) = exchange.messages
+    return exchange.status, message["error"]["code"], message.get("id")

@@ -94,14 +94,21 @@ async def test_json_only_has_no_way_to_ask() -> None:
         assert str(await client.use(1, "code", message="?")).startswith("-32")
 
 
-@eras
-@pytest.mark.parametrize("tool", ["echo", "blocks"])
+@pytest.mark.parametrize(("revision", "tool"), [("2025-11-25", "echo"), ("2025-11-25", "none"), (MODERN, "echo")])
 async def test_always_stream_makes_a_stream_of_every_reply(revision: str, tool: str) -> None:
     async with serving(make(), always_stream=True) as web:
         exchange = await (await web.open(revision)).tool(1, tool, text="hi").ended()
 
     assert (exchange.status, exchange.headers["content-type"]) == (200, "text/event-stream")
     assert [message["id"] for message in exchange.messages] == [1]
+
+
+async def test_an_error_with_a_status_of_its_own_is_no_stream() -> None:
+    """HTTP-60, HTTP-75."""
+    async with serving(make(), always_stream=True) as web:
+        exchange = await (await web.open(MODERN)).tool(1, "none").ended()
+
+    assert (exchange.status, exchange.headers["content-type"]) == (400, "application/json")
 
 
 async def test_a_stream_has_status_200_whatever_its_reply_is() -> None:
@@ -347,7 +354,7 @@ async def test_the_first_of_two_ends_counts() -> None:
     await channel.flush()
     await channel.end(202)
 
-    assert (exchange.status, exchange.body) == (404, b"{}")
+    assert (exchange.status, exchange.body, exchange.faults) == (404, b"{}", [])
 
 
 async def test_what_is_queued_goes_out_as_one_chunk() -> None:

@@ -203,7 +203,7 @@ class PostChannel:
             The way out to the connection that was read until now, if there is one: its response
             is to be completed.
         """
-        before = None if self.over else self._send
+        before = None if self.over or self._send is send else self._send
         self._lock = anyio.Lock(fast_acquire=True)  # the old one's holder may wait for a dead reader
         async with self._lock:
             self._send = send
