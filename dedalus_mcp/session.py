@@ -15,6 +15,7 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+from msgspec.structs import fields
 
 from dedalus_mcp.errors import (
     INVALID_PARAMS,
@@ -159,20 +160,34 @@ def negotiate(requested: str) -> str:
     return requested if requested in LEGACY else LATEST_LEGACY
 
 
+class _Envelope(msgspec.Struct):
+    version: str = msgspec.field(name=PROTOCOL_VERSION_KEY)
+    capabilities: ClientCapabilities = msgspec.field(name=CLIENT_CAPABILITIES_KEY)
+    client_info: Implementation | None = msgspec.field(name=CLIENT_INFO_KEY, default=None)
+    log_level: LoggingLevel | None = msgspec.field(name=LOG_LEVEL_KEY, default=None)
+
+
 def _modern_terms(meta: dict[str, Any]) -> Terms:
-    # The order is that of `backcompat`: what is missing comes before what is not spoken.
-    version: str = _member(meta, PROTOCOL_VERSION_KEY, str)
-    capabilities: ClientCapabilities = _member(meta, CLIENT_CAPABILITIES_KEY, ClientCapabilities)
-    client_info: Implementation | None = _member(meta, CLIENT_INFO_KEY, Implementation | None)
-    log_level: LoggingLevel | None = _member(meta, LOG_LEVEL_KEY, LoggingLevel | None)
-    if version not in MODERN:
-        data = {"supported": list(MODERN), "requested": version}
-        raise McpError(UNSUPPORTED_PROTOCOL_VERSION, "Unsupported protocol version", data)
-    return Terms(version, client_info, capabilities, log_level)
-
-
-def _member(meta: dict[str, Any], key: str, kind: Any) -> Any:
     try:
-        return msgspec.convert(meta.get(key), kind)
+        envelope = msgspec.convert(meta, _Envelope)
+    except msgspec.ValidationError:
+        raise McpError(INVALID_PARAMS, f"Invalid params: `_meta` {_first_fault(meta)}") from None
+    # The order is that of `backcompat`: what is missing comes before what is not spoken.
+    if envelope.version not in MODERN:
+        data = {"supported": list(MODERN), "requested": envelope.version}
+        raise McpError(UNSUPPORTED_PROTOCOL_VERSION, "Unsupported protocol version", data)
+    return Terms(envelope.version, envelope.client_info, envelope.capabilities, envelope.log_level)
+
+
+def _first_fault(meta: dict[str, Any]) -> str:
+    """Say which member is wrong: the path that msgspec gives does not tell dots of a name from its own."""
+    faults = (_fault(field.encode_name, meta.get(field.encode_name), field.type) for field in fields(_Envelope))
+    return next(filter(None, faults))
+
+
+def _fault(key: str, value: Any, kind: Any) -> str | None:
+    try:
+        msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
-        raise McpError(INVALID_PARAMS, f"Invalid params: `_meta` member {key}: {error}") from None
+        return f"member {key}: {error}"
+    return None
