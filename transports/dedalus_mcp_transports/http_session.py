@@ -33,7 +33,7 @@ class SessionNotFound(DedalusError, LookupError):
     def __str__(self) -> str:
         return (
             "Session not found: it has ended, or another process holds it "
-            "(several workers need session affinity, or stateless mode)"
+            "(several workers need session affinity)"
         )
 
 
