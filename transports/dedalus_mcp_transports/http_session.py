@@ -31,10 +31,7 @@ class SessionNotFound(DedalusError, LookupError):
     """There is no such session, or not for this caller: which of the two is not told."""
 
     def __str__(self) -> str:
-        return (
-            "Session not found: it has ended, or another process holds it "
-            "(several workers need session affinity)"
-        )
+        return "Session not found: it has ended, or another process holds it (several workers need session affinity)"
 
 
 class SessionsFull(DedalusError):
