@@ -123,5 +123,4 @@ class HttpApp:
 
 
 def _header(request: HttpRequest, name: bytes) -> str | None:
-    values = request.fields.all(name) if request.fields.joined(name) is not None else []
-    return values[0] if values else None
+    return next(iter(request.fields.all(name)), None)
