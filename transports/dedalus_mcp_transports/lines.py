@@ -17,13 +17,31 @@ from __future__ import annotations
 
 from dedalus_mcp.transport import Oversized
 
-__all__ = ("MAX_FRAME", "Lines")
+__all__ = ("MAX_FRAME", "Lines", "after_mark")
 
 MAX_FRAME = 64 * 1024 * 1024
 """Bytes in one frame, at most: room for large resources in base64, and still a bound."""
 
 _EXCERPT = 512  # bytes kept of either end of a frame that is dropped: enough to hold its id
 _MARK = b"\xef\xbb\xbf"
+
+
+def after_mark(held: bytearray, chunk: bytes) -> bytes | None:
+    """Return the start of a stream without its byte order mark.
+
+    Args:
+        held: The bytes so far, none of which has been returned; empty afterwards, unless it is None.
+        chunk: The next ones.
+
+    Returns:
+        None while all of it may yet become a mark; it is in `held` then.
+    """
+    chunk = bytes(held) + chunk
+    held.clear()
+    if len(chunk) < len(_MARK) and _MARK.startswith(chunk):
+        held += chunk
+        return None
+    return chunk.removeprefix(_MARK)
 
 
 class Lines:
@@ -46,7 +64,9 @@ class Lines:
     def feed(self, chunk: bytes) -> list[bytes | Oversized]:
         """Take the next bytes and return the frames that are complete now, in order."""
         if not self._started:
-            chunk = self._start(chunk)
+            begun = after_mark(self._open, chunk)
+            self._started = begun is not None
+            chunk = begun or b""
         lines: list[bytes] = chunk.split(b"\n")
         rest = lines.pop()
         frames: list[bytes | Oversized] = []
@@ -66,16 +86,6 @@ class Lines:
     def end(self) -> list[bytes | Oversized]:
         """Return the last line if it had no newline; the stream has ended."""
         return self._finish() if self._open else []
-
-    def _start(self, chunk: bytes) -> bytes:
-        """Drop the byte order mark; hold back what may yet become one."""
-        chunk = bytes(self._open) + chunk
-        self._open.clear()
-        if len(chunk) < len(_MARK) and _MARK.startswith(chunk):
-            self._open += chunk
-            return b""
-        self._started = True
-        return chunk.removeprefix(_MARK)
 
     def _extend(self, piece: bytes) -> None:
         self._open += piece

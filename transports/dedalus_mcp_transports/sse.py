@@ -17,11 +17,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from dedalus_mcp.errors import RemoteProtocolError
-from dedalus_mcp_transports.lines import MAX_FRAME
+from dedalus_mcp_transports.lines import MAX_FRAME, after_mark
 
 __all__ = ("Event", "Events", "comment", "event", "join", "priming")
 
-_MARK = b"\xef\xbb\xbf"
 _RETRY_DIGITS = 9  # a longer `retry` is over eleven days: no one means that
 
 
@@ -164,7 +163,9 @@ class Events:
 
     def _lines(self, chunk: bytes) -> list[bytes]:
         if not self._started:
-            chunk = self._start(chunk)
+            begun = after_mark(self._open, chunk)
+            self._started = begun is not None
+            chunk = begun or b""
         if self._skip_lf and chunk:
             self._skip_lf = False
             chunk = chunk.removeprefix(b"\n")
@@ -172,16 +173,6 @@ class Events:
             self._skip_lf = chunk.endswith(b"\r")
             chunk = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
         return chunk.split(b"\n")
-
-    def _start(self, chunk: bytes) -> bytes:
-        """Drop the byte order mark; hold back what may yet become one."""
-        chunk = bytes(self._open) + chunk
-        self._open.clear()
-        if len(chunk) < len(_MARK) and _MARK.startswith(chunk):
-            self._open += chunk
-            return b""
-        self._started = True
-        return chunk.removeprefix(_MARK)
 
     def _take(self, lines: list[bytes], events: list[Event]) -> bool:
         """Take whole lines; False when one of them was too much."""
