@@ -42,11 +42,9 @@ from dedalus_mcp.types import (
     PaginatedRequestParams,
     PaginatedResult,
     ProgressNotificationParams,
-    Prompt,
     RequestParams,
     ServerCapabilities,
     SetLevelRequestParams,
-    Tool,
 )
 from dedalus_mcp.types.method import Method
 from dedalus_mcp.types.methods import (
@@ -287,9 +285,7 @@ class MCPClient(ResourceRequests):
             RemoteProtocolError: The pages do not end.
             McpError, RequestTimeout, ConnectionLost: See `request`.
         """
-        tools: list[Tool] = []
-        last = await self.drain(TOOLS_LIST, lambda page: tools.extend(page.tools), timeout)
-        return msgspec.structs.replace(last, tools=tools)
+        return await self.drain(TOOLS_LIST, "tools", timeout)
 
     async def list_tools_page(self, cursor: str | None = None) -> ListToolsResult:
         """Return one page of tools; `nextCursor` is None on the last.
@@ -339,9 +335,7 @@ class MCPClient(ResourceRequests):
             RemoteProtocolError: The pages do not end.
             McpError, RequestTimeout, ConnectionLost: See `request`.
         """
-        prompts: list[Prompt] = []
-        last = await self.drain(PROMPTS_LIST, lambda page: prompts.extend(page.prompts), timeout)
-        return msgspec.structs.replace(last, prompts=prompts)
+        return await self.drain(PROMPTS_LIST, "prompts", timeout)
 
     async def list_prompts_page(self, cursor: str | None = None) -> ListPromptsResult:
         """Return one page of prompts; `nextCursor` is None on the last.
@@ -379,11 +373,11 @@ class MCPClient(ResourceRequests):
     async def drain(
         self,
         method: Method[PaginatedRequestParams, PageT],
-        take: Callable[[PageT], None],
+        listed: str,
         timeout: TimeoutLike | Default = DEFAULT,
     ) -> PageT:
-        """Request all pages of a list, hand each to `take` and return the last; raises what `list_tools` does."""
-        return await self._requests.make_all(method, take, timeout=self._patience(timeout))
+        """Return a whole list, whose result holds it in the member `listed`; raises what `list_tools` does."""
+        return await self._requests.make_all(method, listed, timeout=self._patience(timeout))
 
     def _patience(self, timeout: TimeoutLike | Default) -> Timeout | None:
         return self._timeout if isinstance(timeout, Default) else timeout_of(timeout)

@@ -5,10 +5,7 @@ Layer: L4.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Protocol, TypeVar
-
-import msgspec
 
 from dedalus_mcp.client.timeouts import DEFAULT, Default, TimeoutLike
 from dedalus_mcp.types import (
@@ -19,8 +16,6 @@ from dedalus_mcp.types import (
     ReadResourceRequestParams,
     ReadResourceResult,
     RequestParams,
-    Resource,
-    ResourceTemplate,
     SubscribeRequestParams,
     UnsubscribeRequestParams,
 )
@@ -48,7 +43,7 @@ class _Client(Protocol):
     async def drain(
         self,
         method: Method[PaginatedRequestParams, PageT],
-        take: Callable[[PageT], None],
+        listed: str,
         timeout: TimeoutLike | Default,
     ) -> PageT: ...
 
@@ -63,9 +58,7 @@ class ResourceRequests:
             RemoteProtocolError: The pages do not end.
             McpError, RequestTimeout, ConnectionLost: See `MCPClient.request`.
         """
-        resources: list[Resource] = []
-        last = await self.drain(RESOURCES_LIST, lambda page: resources.extend(page.resources), timeout)
-        return msgspec.structs.replace(last, resources=resources)
+        return await self.drain(RESOURCES_LIST, "resources", timeout)
 
     async def list_resources_page(self: _Client, cursor: str | None = None) -> ListResourcesResult:
         """Return one page of resources; `nextCursor` is None on the last.
@@ -84,11 +77,7 @@ class ResourceRequests:
             RemoteProtocolError: The pages do not end.
             McpError, RequestTimeout, ConnectionLost: See `MCPClient.request`.
         """
-        templates: list[ResourceTemplate] = []
-        last = await self.drain(
-            RESOURCES_TEMPLATES_LIST, lambda page: templates.extend(page.resourceTemplates), timeout
-        )
-        return msgspec.structs.replace(last, resourceTemplates=templates)
+        return await self.drain(RESOURCES_TEMPLATES_LIST, "resourceTemplates", timeout)
 
     async def list_resource_templates_page(self: _Client, cursor: str | None = None) -> ListResourceTemplatesResult:
         """Return one page of resource templates; `nextCursor` is None on the last.

@@ -14,9 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import anyio
+import msgspec
 
 from dedalus_mcp.client.delivery import Delivery
 from dedalus_mcp.client.link import Agreement, Link
@@ -114,32 +115,34 @@ class Requests:
         except McpError as error:
             if error.code != HEADER_MISMATCH or not isinstance(params, CallToolRequestParams):
                 raise
-            await self.make_all(TOOLS_LIST, lambda page: None, timeout=timeout)  # the transport learns (HTTP-67)
+            await self.make_all(TOOLS_LIST, "tools", timeout=timeout)  # the transport learns (HTTP-67)
             result = await once()
         if isinstance(result, ListToolsResult):
             self._note(result)
         return result
 
     async def make_all(
-        self,
-        method: Method[PaginatedRequestParams, PageT],
-        take: Callable[[PageT], None],
-        *,
-        timeout: Timeout | None = None,
+        self, method: Method[PaginatedRequestParams, PageT], listed: str, *, timeout: Timeout | None = None
     ) -> PageT:
-        """Request page after page, hand each to `take`, and return the last.
+        """Request page after page, and return the last with the items of all.
+
+        Args:
+            method: What lists.
+            listed: The member of its result that holds the items.
+            timeout: See `make`; for each page.
 
         Raises:
             RemoteProtocolError: The pages do not end.
         """
         cursor: str | None = None
         seen: set[str] = set()
+        items: list[Any] = []
         for _ in range(MAX_PAGES):
             page = await self.make(method, PaginatedRequestParams(cursor=cursor), timeout=timeout)
-            take(page)
+            items += getattr(page, listed)
             cursor = page.nextCursor
             if cursor is None:  # an empty string is a cursor (PAGE-04)
-                return page
+                return msgspec.structs.replace(page, **{listed: items})
             if cursor in seen:
                 raise RemoteProtocolError(f"{method.name!r} does not end: the server repeats a cursor")
             seen.add(cursor)
