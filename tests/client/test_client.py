@@ -14,7 +14,6 @@ from dedalus_mcp import (
     Context,
     MCPClient,
     McpError,
-    MCPServer,
     RequestTimeout,
     ServerConfig,
     Timeout,
@@ -25,22 +24,9 @@ from dedalus_mcp import (
 from dedalus_mcp.errors import LocalProtocolError, RemoteProtocolError
 from dedalus_mcp.types import ImageContent, ProgressNotificationParams, TextContent
 from tests.client.counting import back_to, living_tasks
+from tests.client.serving import BOTH, LEGACY, MODERN, echo, offering, wait
 from tests.interaction.raw import Raw, Scripted
 from tests.interaction.scripts import opened, result, text
-
-LEGACY = "2025-11-25"
-MODERN = "2026-07-28"
-BOTH = pytest.mark.parametrize("revision", [LEGACY, MODERN])
-
-
-@tool
-async def echo(a: Any = None) -> Any:
-    return {"a": a}
-
-
-@tool
-async def wait() -> None:
-    await anyio.sleep_forever()
 
 
 @tool
@@ -57,12 +43,6 @@ async def count(ctx: Context, to: int) -> None:
 @prompt("say", arguments=[{"name": "what", "required": True}])
 def say(arguments: dict[str, str]) -> list[tuple[str, str]]:
     return [("user", arguments["what"])]
-
-
-def offering(*functions: Callable[..., Any], **settings: Any) -> MCPServer:
-    server = MCPServer("test", version="3", instructions="Do", **settings)
-    server.collect(*functions)
-    return server
 
 
 @BOTH

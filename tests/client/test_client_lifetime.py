@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -20,26 +20,7 @@ from dedalus_mcp import (
     tool,
 )
 from tests.client.counting import back_to, living_tasks
-
-LEGACY = "2025-11-25"
-MODERN = "2026-07-28"
-BOTH = pytest.mark.parametrize("revision", [LEGACY, MODERN])
-
-
-@tool
-async def echo(a: Any = None) -> Any:
-    return {"a": a}
-
-
-@tool
-async def wait() -> None:
-    await anyio.sleep_forever()
-
-
-def offering(*functions: Callable[..., Any], **settings: Any) -> MCPServer:
-    server = MCPServer("test", version="3", instructions="Do", **settings)
-    server.collect(*functions)
-    return server
+from tests.client.serving import LEGACY, MODERN, echo, offering, wait
 
 
 async def test_a_connection_is_entered_once_at_a_time_and_then_again() -> None:
