@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from dedalus_mcp.jsonrpc.inbound import Inbound
 from dedalus_mcp.jsonrpc.peer import Peer
+from dedalus_mcp.server.asker import Asker, LiveAsker
 from dedalus_mcp.session import Terms
 from dedalus_mcp.types import (
     ClientCapabilities,
@@ -69,7 +70,7 @@ def active_context() -> Context | None:
 class Context:
     """One call, as its handler sees it.  Get it by `get_context()` or a parameter annotated `Context`."""
 
-    __slots__ = ("_call", "_lifespan", "_meta", "_peer", "_progress", "_server", "_terms")
+    __slots__ = ("_asker", "_call", "_lifespan", "_meta", "_peer", "_progress", "_server", "_terms")
 
     def __init__(
         self, server: MCPServer, peer: Peer, call: Inbound, terms: Terms, meta: Mapping[str, Any] | None
@@ -81,6 +82,7 @@ class Context:
         self._meta = meta or {}
         self._lifespan = server.lifespan_value  # kept: it is looked up by event loop, and handlers run in threads
         self._progress = -math.inf  # the last progress reported
+        self._asker: Asker | None = None
 
     @property
     def server(self) -> MCPServer:
@@ -154,6 +156,23 @@ class Context:
     def peer(self) -> Peer:
         """The peer that received the call, likewise."""
         return self._peer
+
+    @property
+    def finished(self) -> bool:
+        """Whether the handler is over."""
+        return self._call.finished
+
+    @property
+    def cancelled(self) -> str | None:
+        """Why nobody wants the result any more; None as long as somebody does."""
+        return self._call.cancelled
+
+    @property
+    def asker(self) -> Asker:
+        """What asks the client on behalf of this call."""
+        if self._asker is None:
+            self._asker = LiveAsker(self)
+        return self._asker
 
     async def log(self, level: LoggingLevel, message: str, *, logger: str | None = None, data: Any = None) -> None:
         """Send a log message to the client, unless its threshold is higher.

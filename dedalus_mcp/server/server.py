@@ -10,6 +10,8 @@ from contextlib import AbstractAsyncContextManager, contextmanager
 from types import ModuleType
 from typing import Any, TypeAlias
 
+from msgspec import UNSET
+
 from dedalus_mcp.server import asks
 from dedalus_mcp.server.answering import Answering
 from dedalus_mcp.server.config import ServerConfig
@@ -268,8 +270,7 @@ class MCPServer:
 
         Source: MCP 2025-06-18 and 2025-11-25, client/elicitation.
         """
-        seconds = self.config.elicitation.timeout if isinstance(timeout, _Default) else timeout
-        return await asks.elicit(params, seconds)
+        return await asks.elicit(params, UNSET if isinstance(timeout, _Default) else timeout)
 
     # Serving.
 

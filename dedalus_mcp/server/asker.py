@@ -1,0 +1,162 @@
+"""How a question gets to the client, and its answer back: the seam between asking and the wire.
+
+    ctx.elicit, ctx.sample, ... ──▶ Question ──▶ the call's asker ──▶ the raw result
+                                                  └── live: a call of ours, in the middle of theirs
+
+Which asker a call has is decided when it arrives; the author's code sees no difference.
+
+Layer: L4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
+from msgspec import UNSET, Raw, UnsetType
+
+from dedalus_mcp.errors import (
+    CONNECTION_CLOSED,
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    METHOD_NOT_FOUND,
+    AskFailed,
+    CapabilityMissing,
+    ConnectionLost,
+    LocalProtocolError,
+    McpError,
+    RemoteProtocolError,
+    RequestTimeout,
+)
+from dedalus_mcp.jsonrpc.clock import Timeout
+from dedalus_mcp.types import ClientCapabilities
+
+if TYPE_CHECKING:
+    from dedalus_mcp.server.context import Context
+
+__all__ = ("Asker", "LiveAsker", "Question", "check_capability", "not_legal", "timed_out")
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What the client is asked.
+
+    Attributes:
+        method: `elicitation/create`, `sampling/createMessage` or `roots/list`.
+        params: Shaped for the revision of the call that asks.
+        required: The capability that the client must have declared, shaped as its capabilities:
+            ``{"elicitation": {"url": {}}}``.
+        key: The author's name for the question; None where he gave none.
+    """
+
+    method: str
+    params: Any
+    required: Mapping[str, Mapping[str, Any]]
+    key: str | None = None
+
+    @property
+    def kind(self) -> str:
+        """What it is called in errors: "elicitation", "sampling" or "roots"."""
+        return self.method.partition("/")[0]
+
+
+class Asker(Protocol):
+    """Asks the client on behalf of one call."""
+
+    async def ask(self, question: Question, timeout: float | UnsetType | None) -> Raw:
+        """Ask, and return the client's result, raw.
+
+        The capability has been checked: see `check_capability`.
+
+        Args:
+            question: What to ask.
+            timeout: How long to wait, in seconds; None for no limit; UNSET for the asker's own.
+
+        Raises:
+            AskFailed: -32601, the client cannot be asked here; -32602, what it answered is no
+                result, or the question is not JSON; -32603, no answer in time; -32000, it is
+                gone; any other, its own error.
+            CapabilityMissing: It has taken the capability back.
+        """
+        ...
+
+
+class LiveAsker:
+    """Asks by a call of ours on the channel of the call that is answered: the legacy revisions.
+
+    Args:
+        context: The call that asks.
+    """
+
+    __slots__ = ("_context",)
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    async def ask(self, question: Question, timeout: float | UnsetType | None) -> Raw:
+        """Ask, and return the client's result, raw: see `Asker.ask`."""
+        context = self._context
+        if context.modern:
+            raise AskFailed(
+                METHOD_NOT_FOUND,
+                f"The client cannot be asked on {context.revision}; it can on 2025-06-18 and 2025-11-25",
+            )
+        seconds = context.server.config.elicitation.timeout if timeout is UNSET else timeout
+        if not context.call.channel.takes_calls:
+            raise AskFailed(
+                METHOD_NOT_FOUND, "The client cannot be asked here: this server answers in single JSON replies"
+            )
+        try:
+            return await context.peer.call(
+                question.method,
+                question.params,
+                channel=context.call.channel,
+                timeout=None if seconds is None else Timeout(seconds),
+            )
+        except McpError as error:
+            raise AskFailed(error.error) from error
+        except RequestTimeout as error:
+            raise timed_out(question) from error
+        except ConnectionLost as error:
+            raise AskFailed(CONNECTION_CLOSED, f"the client is gone: {error.reason}") from error
+        except RemoteProtocolError as error:
+            raise not_legal(question, error) from error
+        except LocalProtocolError as error:
+            raise AskFailed(INVALID_PARAMS, f"the {question.kind} cannot be sent: {error}") from error
+
+
+def timed_out(question: Question) -> AskFailed:
+    """No answer came in time."""
+    return AskFailed(INTERNAL_ERROR, f"{question.kind} request timed out")
+
+
+def not_legal(question: Question, fault: Exception) -> AskFailed:
+    """The client's answer is no result of this method."""
+    return AskFailed(INVALID_PARAMS, f"the client's answer to the {question.kind} is not legal: {fault}")
+
+
+def check_capability(declared: ClientCapabilities, required: Mapping[str, Mapping[str, Any]]) -> None:
+    """See to it that the client declared what a question needs, precisely.
+
+    Raises:
+        CapabilityMissing: It did not; the text names what is missing.
+    """
+    for name, parts in required.items():
+        capability = getattr(declared, name)
+        if capability is None:
+            raise CapabilityMissing.of(
+                f"Client does not advertise the {name} capability",
+                {name: dict(parts) for name, parts in required.items()},
+            )
+        found: dict[str, Any] = msgspec.to_builtins(capability)
+        if name == "elicitation" and "url" not in found:  # neither mode said means by form (ELIC-02)
+            found["form"] = {}
+        for part in parts:
+            if part not in found:
+                what = f"mode {part!r}" if name == "elicitation" else repr(part)
+                raise CapabilityMissing.of(
+                    f"Client does not advertise the {name} capability for {what}",
+                    {name: dict(parts) for name, parts in required.items()},
+                )
