@@ -185,9 +185,9 @@ async def test_the_pulse_rests_when_nobody_waits() -> None:
         await client.use(1, "progress", steps=1)
         service = web.app._service()
         with anyio.fail_after(5):
-            await service._pulse._tasks.wait()
+            await service._modern._pulse._tasks.wait()
 
-        assert not service._pulse._beating
+        assert not service._modern._pulse._beating
 
 
 # Leaving.
@@ -207,7 +207,7 @@ async def test_a_modern_call_is_cancelled_when_its_client_leaves(settings: dict[
 
         assert call.messages == []
         assert await client.use(1, "echo", text="next") == "next"
-        assert not web.app._service()._alone
+        assert not web.app._service()._modern._running
 
 
 async def test_a_modern_stream_that_has_begun_cancels_too() -> None:

@@ -99,7 +99,7 @@ async def test_a_client_that_cannot_be_asked_is_not() -> None:
 async def in_front_of(client: Client, *frames: bytes) -> SessionStream:
     """The stream of a session, with something queued on it."""
     service = client.app._service()
-    session = service._sessions.get(client.session, None, anyio.current_time())
+    session = service._legacy._sessions.get(client.session, None, anyio.current_time())
     stream: SessionStream = session.stream
     for frame in frames:
         stream.send(frame)
@@ -445,7 +445,7 @@ async def test_a_session_forgets_its_streams_when_their_calls_are_over() -> None
     story = Story()
     async with serving(stepping(story)) as web:
         client, first, second = await start(web, story)
-        session = web.app._service()._sessions.get(client.session, None, anyio.current_time())
+        session = web.app._service()._legacy._sessions.get(client.session, None, anyio.current_time())
         assert len(session._running) == 2
         first.leave()
         await first.done()

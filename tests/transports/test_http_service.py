@@ -80,8 +80,8 @@ async def test_a_session_is_its_owners_alone() -> None:
     async with serving(make()) as web:
         client = await web.open("2025-11-25")
         service = web.app._service()
-        session = service._sessions.get(client.session, None, anyio.current_time())
-        client.headers["mcp-session-id"] = service._sessions.add(session, "alice", anyio.current_time())
+        session = service._legacy._sessions.get(client.session, None, anyio.current_time())
+        client.headers["mcp-session-id"] = service._legacy._sessions.add(session, "alice", anyio.current_time())
 
         assert (await client.begin(1, "ping").ended()).status == 404
         assert (await client.get()).status == 404
@@ -285,7 +285,7 @@ async def test_a_session_that_nobody_uses_expires(monkeypatch: pytest.MonkeyPatc
 
         assert (await client.begin(3, "ping").ended()).status == 404
         await web.open("2025-11-25")
-        assert len(web.app._service()._sessions) == 1
+        assert len(web.app._service()._legacy._sessions) == 1
 
 
 @pytest.mark.parametrize("held_by", ["call", "stream"])
@@ -327,8 +327,9 @@ async def test_a_thousand_sessions_leave_nothing_behind(anyio_backend: str) -> N
             client.headers["mcp-session-id"] = (await client.initialize("2025-11-25")).headers["mcp-session-id"]
             assert (await client.delete()).status == 204
 
-        assert len(service._sessions) == 1
-        assert (len(service._alone), len(service._tasks), len(service._pulse._read)) == (0, 0, 0)
+        modern, legacy = service._modern, service._legacy
+        assert len(legacy._sessions) == 1
+        assert (len(modern._running), len(legacy._tasks), len(legacy._pulse._read)) == (0, 0, 0)
 
 
 @pytest.mark.parametrize("ends", ["delete", "cancel", "close"])

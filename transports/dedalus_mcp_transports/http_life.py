@@ -12,9 +12,9 @@ import anyio
 from dedalus_mcp.jsonrpc.tasks import Tasks
 from dedalus_mcp.transport import Application
 from dedalus_mcp_transports.http_channel import PostChannel
-from dedalus_mcp_transports.http_request import Send
+from dedalus_mcp_transports.http_request import Receive, Send
 
-__all__ = ("Life", "Pulse")
+__all__ = ("Life", "Pulse", "end_all")
 
 logger = logging.getLogger("dedalus_mcp")
 
@@ -79,16 +79,17 @@ class Pulse:
         self._tasks = Tasks()
         self._beating = False
 
-    def watch(self, send: Send, channel: PostChannel) -> None:
-        """Somebody reads a channel at this connection."""
+    async def attend(self, channel: PostChannel, receive: Receive, send: Send) -> None:
+        """Wait for the end of a response, or of its connection: `channel.read_by` tells which."""
         self._read[send] = channel
         if not self._beating:
             self._beating = True
             self._tasks.start(self._beat, lambda: None, detached=True)
-
-    def forget(self, send: Send) -> None:
-        """Nobody reads there any more."""
-        self._read.pop(send, None)
+        try:
+            while (await receive())["type"] != "http.disconnect":
+                pass
+        finally:
+            self._read.pop(send, None)
 
     async def _beat(self) -> None:
         try:
@@ -99,3 +100,10 @@ class Pulse:
                     self._tasks.start(self._read[send].beat, lambda: None, detached=True)
         finally:
             self._beating = False
+
+
+async def end_all(channels: list[PostChannel], status: int) -> None:
+    """Complete responses that will bring no reply: see `PostChannel.end`."""
+    async with anyio.create_task_group() as group:  # at once: one may have a reader that reads nothing
+        for channel in channels:
+            group.start_soon(channel.end, status)

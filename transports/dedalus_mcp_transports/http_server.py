@@ -16,16 +16,16 @@ from anyio import lowlevel
 from dedalus_mcp.errors import INTERNAL_ERROR, INVALID_REQUEST
 from dedalus_mcp.transport import Application
 from dedalus_mcp_transports.http_headers import ConflictingHeader
+from dedalus_mcp_transports.http_refusals import refuse, refuse_while_draining
 from dedalus_mcp_transports.http_request import (
     HttpRequest,
     Receive,
     Scope,
     Send,
     respond,
-    respond_failure,
 )
 from dedalus_mcp_transports.http_security import Guard
-from dedalus_mcp_transports.http_service import Service, failure_of, refuse_while_draining
+from dedalus_mcp_transports.http_service import Service
 from dedalus_mcp_transports.http_settings import HttpSettings
 
 __all__ = ("HttpApp",)
@@ -85,7 +85,7 @@ class HttpApp:
             return
         refusal = self._guard.check(_header(request, b"host"), _header(request, b"origin"))
         if refusal is not None:
-            await respond_failure(send, refusal.status, failure_of(INVALID_REQUEST, refusal.message))
+            await refuse(send, refusal.status, INVALID_REQUEST, refusal.message)
             return
         service = self._service()
         if service.draining:
@@ -96,12 +96,12 @@ class HttpApp:
                 await service.begin()
         except Exception:  # of the application's making: the client learns nothing of it
             logger.exception("setting up what is served failed")
-            await respond_failure(send, 500, failure_of(INTERNAL_ERROR, "Internal error"))
+            await refuse(send, 500, INTERNAL_ERROR, "Internal error")
             return
         try:
             await service.serve(request, receive, send)
         except ConflictingHeader as error:
-            await respond_failure(send, 400, failure_of(INVALID_REQUEST, str(error)))
+            await refuse(send, 400, INVALID_REQUEST, str(error))
 
     def _is_here(self, scope: Scope) -> bool:
         path: str = scope["path"]

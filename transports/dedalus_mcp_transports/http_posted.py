@@ -1,0 +1,44 @@
+"""What is in a legacy POST: the calls that are to be answered, and those that nobody wants any more.
+
+Layer: L2; imports `messages` only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+
+import msgspec
+from msgspec import UNSET
+
+from dedalus_mcp.jsonrpc.codec import Decoded
+from dedalus_mcp.jsonrpc.messages import Call, Malformed, Notice, RequestId
+
+__all__ = ("calls_in", "cancelled_in")
+
+
+class _Cancelled(msgspec.Struct):
+    requestId: RequestId | None = None
+
+
+_decode_cancelled = msgspec.json.Decoder(_Cancelled).decode
+
+
+def calls_in(message: Decoded) -> set[RequestId] | None:
+    """Return the ids of the calls in a POST; None where nothing in it is replied to."""
+    if isinstance(message, Call):
+        return {message.id}
+    if not isinstance(message, list):
+        return None
+    due = [item for item in message if isinstance(item, Call) or (isinstance(item, Malformed) and not item.is_reply)]
+    return {item.id for item in due if isinstance(item, Call)} if due else None
+
+
+def cancelled_in(message: Decoded) -> Iterator[RequestId]:
+    """Find the calls whose replies nobody wants any more."""
+    for item in message if isinstance(message, list) else (message,):
+        if isinstance(item, Notice) and item.method == "notifications/cancelled" and item.params is not UNSET:
+            with suppress(msgspec.DecodeError, RecursionError):
+                id = _decode_cancelled(item.params).requestId
+                if id is not None:
+                    yield id

@@ -1,0 +1,219 @@
+"""Legacy requests over HTTP: each belongs to the conversation of a session, which is kept here.
+
+    POST `initialize` ──▶ a session, and its id
+    POST ──▶ the session's conversation; the call goes on when its client leaves
+    GET  ──▶ the session's stand-alone stream, or the rest of a stream that broke
+    DELETE ──▶ the end of the session
+
+Layer: L5.
+Source: MCP 2025-11-25, basic/transports.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from functools import partial
+
+import anyio
+
+from dedalus_mcp.errors import INTERNAL_ERROR, INVALID_REQUEST
+from dedalus_mcp.jsonrpc.codec import Decoded
+from dedalus_mcp.jsonrpc.messages import Call
+from dedalus_mcp.jsonrpc.tasks import Tasks
+from dedalus_mcp.transport import Application, Receiver, Reply
+from dedalus_mcp.types.revisions import MODERN
+from dedalus_mcp_transports.event_log import EventNotFound
+from dedalus_mcp_transports.http_channel import Form, PostChannel
+from dedalus_mcp_transports.http_classify import VERSION, Refused, Route, legacy_revision, status_of
+from dedalus_mcp_transports.http_headers import accepts
+from dedalus_mcp_transports.http_legacy import LegacySession, SessionStream
+from dedalus_mcp_transports.http_life import Pulse, end_all
+from dedalus_mcp_transports.http_posted import calls_in, cancelled_in
+from dedalus_mcp_transports.http_refusals import refuse
+from dedalus_mcp_transports.http_request import HttpRequest, Receive, Send, respond, respond_failure
+from dedalus_mcp_transports.http_session import SessionNotFound, Sessions, SessionsFull
+from dedalus_mcp_transports.http_settings import HttpSettings
+
+__all__ = ("Stateful",)
+
+SESSION = b"mcp-session-id"
+LAST_EVENT = b"last-event-id"
+
+
+class Stateful:
+    """The legacy sessions of one server.
+
+    Args:
+        application: What is served.
+        settings: How.
+        form: What a POST may be answered with.
+        pulse: Keeps silent streams alive.
+    """
+
+    def __init__(self, application: Application, settings: HttpSettings, form: Form, pulse: Pulse) -> None:
+        self._application = application
+        self._settings = settings
+        self._form = form
+        self._pulse = pulse
+        self._sessions: Sessions[LegacySession] = Sessions(settings.max_sessions, settings.session_idle_seconds)
+        self._stopped: list[LegacySession] = []
+        self._tasks = Tasks()
+
+    def stop(self) -> list[Receiver]:
+        """Take nothing more from any session, end their streams, and return their conversations."""
+        self._stopped = self._sessions.close()
+        for session in self._stopped:
+            session.stream.end()
+        return [session.receiver for session in self._stopped]
+
+    def close(self, reason: str) -> list[PostChannel]:
+        """End the sessions that were stopped; return the channels on which no reply will come now."""
+        stopped, self._stopped = self._stopped, []
+        return [channel for session in stopped for channel in session.close(reason)]
+
+    # POST.
+
+    async def post(self, request: HttpRequest, message: Decoded, route: Route, receive: Receive, send: Send) -> None:
+        """Take a message, or a batch."""
+        if isinstance(message, Call) and message.method == "initialize":
+            await self._initialize(request, message, send)
+            return
+        id = request.fields.one(SESSION)
+        if id is None:
+            why = "Mcp-Session-Id is missing: send the one that `initialize` was answered with"
+            await refuse(send, 400, INVALID_REQUEST, why, message)
+            return
+        try:
+            session = self._sessions.get(id, request.principal, anyio.current_time())
+        except SessionNotFound as error:
+            await refuse(send, 404, INVALID_REQUEST, str(error), message)
+            return
+        refused = legacy_revision(route, request.fields, session.receiver.revision)
+        if isinstance(refused, Refused):
+            await respond_failure(send, refused.status, refused.failure)
+            return
+        request.session_id = id
+        self._sessions.hold(id)
+        try:
+            await self._in_session(session, request, message, receive, send)
+        finally:
+            self._sessions.release(id, anyio.current_time())
+
+    async def _initialize(self, request: HttpRequest, message: Call, send: Send) -> None:
+        now = anyio.current_time()
+        for expired in self._sessions.expire(now):
+            expired.close("the session was not used for too long")
+        stream = SessionStream()
+        receiver = self._application.converse(stream)
+        channel = PostChannel(request, send, Form.JSON, status_of=lambda code: 200)
+        receiver.take(message, channel)
+        if receiver.revision is not None:
+            log = self._settings.event_log
+            session = LegacySession(receiver, stream, log, self._settings.retry_milliseconds)
+            try:
+                id = self._sessions.add(session, request.principal, now)
+            except SessionsFull as full:
+                receiver.close("there are too many sessions")
+                await refuse(send, 503, INTERNAL_ERROR, str(full), message)
+                return
+            channel.headers.append((SESSION, id.encode()))
+        await channel.flush()
+
+    async def _in_session(
+        self, session: LegacySession, request: HttpRequest, message: Decoded, receive: Receive, send: Send
+    ) -> None:
+        calls = calls_in(message)
+        if calls is None:
+            session.receiver.take(message, session.stream)
+            await respond(send, 202)
+        else:
+            log = session.stream_log() if self._form is not Form.JSON else None
+            channel = PostChannel(request, send, self._form, status_of=lambda code: 200, log=log)
+            session.begin(channel, calls)
+            session.receiver.take(message, channel)
+            if channel.unsent:
+                await channel.flush()
+            if not channel.over:
+                await self._read_on(channel, receive, send)
+        for id in cancelled_in(message):
+            unwanted = session.cancelled(id)
+            if unwanted is not None:
+                await unwanted.end(202)
+
+    async def _read_on(self, channel: PostChannel, receive: Receive, send: Send) -> None:
+        """Stay until the response ends; when the client leaves, the call goes on: its events can be had again."""
+        await self._pulse.attend(channel, receive, send)
+        if channel.read_by(send):
+            channel.leave()
+
+    # GET and DELETE.
+
+    async def get(self, request: HttpRequest, receive: Receive, send: Send) -> None:
+        """Serve a session's stream, or the rest of one."""
+        session = await self._session_of(request, send)
+        if session is None:
+            return
+        id = request.session_id or ""
+        self._sessions.hold(id)
+        try:
+            last = request.fields.one(LAST_EVENT)
+            if not accepts(request.fields.joined(b"accept"))[1]:
+                await refuse(send, 406, INVALID_REQUEST, "Accept must allow text/event-stream")
+            elif last is not None:
+                await self._resume(session, last, receive, send)
+            elif session.stream.open:
+                await refuse(send, 409, INVALID_REQUEST, "This session's stream is open already")
+            else:
+                await session.stream.serve(receive, send, self._settings.keep_alive_seconds)
+        finally:
+            self._sessions.release(id, anyio.current_time())
+
+    async def _resume(self, session: LegacySession, last: str, receive: Receive, send: Send) -> None:
+        try:
+            if session.log is None:
+                raise EventNotFound
+            name, missed = session.log.replay(last)
+        except EventNotFound as error:
+            await refuse(send, 400, INVALID_REQUEST, str(error))
+            return
+        channel = session.running(name)
+        if channel is None:  # its call is over: what it left behind is all there will be
+            channel = PostChannel(HttpRequest({"headers": []}), send, Form.STREAM, status_of=status_of)
+            channel.answered = Reply(b"", None)
+        before = await channel.resume(send, missed)
+        if before is not None:  # in a task of its own: nobody may be reading there
+            self._tasks.start(partial(_complete, before), lambda: None, detached=True)
+        if not channel.over:
+            await self._read_on(channel, receive, send)
+
+    async def delete(self, request: HttpRequest, send: Send) -> None:
+        """End a session."""
+        session = await self._session_of(request, send)
+        if session is not None and request.session_id is not None:
+            self._sessions.remove(request.session_id)
+            unanswered = session.close("the client ended the session")
+            await respond(send, 204)
+            await end_all(unanswered, 404)
+
+    async def _session_of(self, request: HttpRequest, send: Send) -> LegacySession | None:
+        id = request.fields.one(SESSION)
+        version = request.fields.one(VERSION)
+        if id is None or version in MODERN:
+            await respond(send, 405, b"", (b"allow", b"POST"))
+            return None
+        try:
+            session = self._sessions.get(id, request.principal, anyio.current_time())
+        except SessionNotFound as error:
+            await refuse(send, 404, INVALID_REQUEST, str(error))
+            return None
+        refused = legacy_revision("legacy", request.fields, session.receiver.revision)
+        if isinstance(refused, Refused):
+            await respond_failure(send, refused.status, refused.failure)
+            return None
+        request.session_id = id
+        return session
+
+
+async def _complete(send: Send) -> None:
+    with suppress(Exception):  # whatever servers raise when the connection is closed
+        await send({"type": "http.response.body", "body": b""})
