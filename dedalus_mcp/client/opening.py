@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple, TypeAlias
 
+import anyio
 import msgspec
 
 from dedalus_mcp.client.delivery import Deliveries
@@ -29,6 +30,7 @@ from dedalus_mcp.client.era import (
 )
 from dedalus_mcp.client.handlers import Handlers
 from dedalus_mcp.client.link import Agreement, Link
+from dedalus_mcp.client.patience import pause_before_repeat
 from dedalus_mcp.errors import (
     METHOD_NOT_FOUND,
     ConnectionLost,
@@ -166,7 +168,7 @@ async def _probe(link: Link, opening: Opening) -> Agreement:
 async def _discover(link: Link, opening: Opening) -> tuple[Verdict, DiscoverResult | None]:
     patience = opening.timeout if opening.never_silent else opening.probe_timeout
     try:
-        result = await link.request(DISCOVER, RequestParams(), timeout=patience)
+        result = await _asked_twice_if_busy(link, patience)
     except (McpError, MCPConnectionError) as error:
         return after_refusal(error), None
     except ConnectionLost as error:
@@ -178,6 +180,17 @@ async def _discover(link: Link, opening: Opening) -> tuple[Verdict, DiscoverResu
     except RemoteProtocolError:  # an answer that is none
         return Handshake(), None
     return after_discover(result), result
+
+
+async def _asked_twice_if_busy(link: Link, timeout: Timeout | None) -> DiscoverResult:
+    try:
+        return await link.request(DISCOVER, RequestParams(), timeout=timeout)
+    except MCPConnectionError as error:
+        pause = pause_before_repeat(error, timeout)
+        if pause is None:
+            raise
+        await anyio.sleep(pause)
+        return await link.request(DISCOVER, RequestParams(), timeout=timeout)
 
 
 def _discovered(revision: str, result: DiscoverResult) -> Agreement:

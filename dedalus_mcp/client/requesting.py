@@ -3,7 +3,7 @@
     request ──▶ result
        │
        ├── the session is lost (404) ──▶ a new one, once for all who found out ──▶ again
-       ├── the reply got lost ──▶ again, if the request does no more the second time
+       ├── the reply got lost, or the server is busy ──▶ again, if the request does no more the second time
        └── arguments are mirrored otherwise (-32020) ──▶ the tools are listed ──▶ again
 
 Layer: L4.
@@ -12,6 +12,7 @@ Source: MCP 2025-11-25, basic/transports, "Session Management"; 2026-07-28, basi
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any, TypeVar
@@ -22,9 +23,12 @@ import msgspec
 from dedalus_mcp.client.delivery import Delivery
 from dedalus_mcp.client.link import Agreement, Link
 from dedalus_mcp.client.opening import Opening, initialize
+from dedalus_mcp.client.patience import pause_before_repeat
+from dedalus_mcp.client.session import Held
 from dedalus_mcp.errors import (
     HEADER_MISMATCH,
     ConnectionLost,
+    DedalusError,
     MCPConnectionError,
     McpError,
     RemoteProtocolError,
@@ -43,6 +47,8 @@ from dedalus_mcp.types.method import Method
 from dedalus_mcp.types.methods import TOOLS_LIST
 
 __all__ = ("Requests", "SessionLostHandler")
+
+logger = logging.getLogger("dedalus_mcp")
 
 P = TypeVar("P", bound=RequestParams)
 R = TypeVar("R")
@@ -93,6 +99,7 @@ class Requests:
         self._link = link
         self._opening = opening
         self._renewal = anyio.Lock()
+        self._held = Held()
         self._repeatable: set[str] = set()  # tools that say of themselves that they may be called twice
         self._session_lost = None if on_session_lost is None else Delivery(on_session_lost, link.deliveries)
 
@@ -109,14 +116,18 @@ class Requests:
         except MCPConnectionError as error:
             if isinstance(error, SessionExpiredError):
                 await self._renew(agreement, error)
-            if not self._may_repeat(method.name, params, error):
+            pause = self._pause(method.name, params, error, timeout)
+            if pause is None:
                 raise
+            if pause > 0:
+                await anyio.sleep(pause)
             result = await once()
         except McpError as error:
             if error.code != HEADER_MISMATCH or not isinstance(params, CallToolRequestParams):
                 raise
             await self.make_all(TOOLS_LIST, "tools", timeout=timeout)  # the transport learns (HTTP-67)
             result = await once()
+        self._held.note(params)
         if isinstance(result, ListToolsResult):
             self._note(result)
         return result
@@ -149,23 +160,36 @@ class Requests:
         raise RemoteProtocolError(f"{method.name!r} does not end: more than {MAX_PAGES} pages, which is the limit")
 
     async def _renew(self, lost: Agreement, error: SessionExpiredError) -> None:
-        """Begin a new session, unless somebody has done that since `lost` was agreed on."""
+        """Begin a new session as the last one was, unless somebody has done that since `lost` was agreed on."""
         async with self._renewal:
             if self.agreement is lost:
-                self.agreement = await initialize(self._link, self._opening)
+                agreement = await initialize(self._link, self._opening)
+                async with anyio.create_task_group() as group:
+                    for method, params in self._held:
+                        group.start_soon(self._restore, method, params)
+                self.agreement = agreement
                 if self._session_lost is not None:
                     self._session_lost.put(error)
 
-    def _may_repeat(self, method: str, params: RequestParams, error: MCPConnectionError) -> bool:
-        """Whether a request that failed so may be made once more.
+    async def _restore(self, method: Method[P, R], params: P) -> None:
+        try:
+            await self._link.request(method, params, timeout=self._opening.timeout)
+        except DedalusError as error:  # the call for whose sake this is done may work all the same
+            logger.warning("%s could not be made again in the new session: %s", method.name, error)
+
+    def _pause(
+        self, method: str, params: RequestParams, error: MCPConnectionError, timeout: Timeout | None
+    ) -> float | None:
+        """Return how many seconds later a request that failed so may be made once more; None for never.
 
         A server that knows no such session has certainly not run it.  Where the reply was lost on
-        the way, it may have run (AMB-30).
+        the way, or the server does not feel well, it may have run (AMB-30).
         """
         if isinstance(error, SessionExpiredError) and not error.begun:
-            return True
-        safe = method in SAFE or (isinstance(params, CallToolRequestParams) and params.name in self._repeatable)
-        return error.begun and safe
+            return 0
+        if method not in SAFE and not (isinstance(params, CallToolRequestParams) and params.name in self._repeatable):
+            return None
+        return 0 if error.begun else pause_before_repeat(error, timeout)
 
     def _note(self, result: ListToolsResult) -> None:
         for tool in result.tools:

@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from dedalus_mcp import MCPClient
-from dedalus_mcp.errors import MCPConnectionError, RequestTimeout, ServerError, SessionExpiredError
+from dedalus_mcp.errors import BadRequestError, MCPConnectionError, RequestTimeout, ServerError, SessionExpiredError
 from dedalus_mcp_transports.http_client import StreamableHttp
 from dedalus_mcp_transports.http_stream import Reconnect
 from tests.transports.scripted_http import Asked, Script, Talk, event, legacy, scripted
@@ -179,13 +179,161 @@ async def test_what_only_reads_is_made_again_when_its_reply_is_lost() -> None:
 
 async def test_what_was_refused_is_not_made_again() -> None:
     async def then(asked: Asked, talk: Talk) -> None:
-        await talk.answer(500)
+        await talk.answer(400)
 
     async with scripted(Restarted(then).script) as server, MCPClient.connect(server.url) as client:
-        with pytest.raises(ServerError):
+        with pytest.raises(BadRequestError):
             await client.get_prompt("p")
 
     assert server.count("prompts/get") == 1
+
+
+def busy(times: int, status: int = 503, retry_after: str = "0") -> Script:
+    """A script that is busy so often before it answers; it has the tools "reads" and "writes"."""
+    left = times
+
+    async def then(asked: Asked, talk: Talk) -> None:
+        nonlocal left
+        if left > 0 and asked.what != "tools/list":
+            left -= 1
+            await talk.answer(status, b"later", retry_after=retry_after)
+            return
+        schema = {"type": "object"}
+        tools = [
+            {"name": "reads", "inputSchema": schema, "annotations": {"readOnlyHint": True}},
+            {"name": "writes", "inputSchema": schema},
+        ]
+        await talk.result({"content": [], "messages": [], "tools": tools})
+
+    return then
+
+
+@pytest.mark.parametrize("status", [429, 500, 502, 503, 504])
+async def test_what_only_reads_is_made_once_more_when_the_server_was_busy(status: int) -> None:
+    """HTTP-73, in spirit: after the time that the server asks for."""
+    async with scripted(Restarted(busy(1, status)).script) as server, MCPClient.connect(server.url) as client:
+        await client.get_prompt("p")
+
+    assert server.count("prompts/get") == 2
+
+
+async def test_a_tool_that_only_reads_is_called_once_more_when_the_server_was_busy() -> None:
+    async with scripted(Restarted(busy(1)).script) as server, MCPClient.connect(server.url) as client:
+        await client.list_tools()
+        await client.call_tool("reads")
+
+    assert server.count("tools/call") == 2
+
+
+async def test_a_server_that_stays_busy_is_asked_twice() -> None:
+    async with scripted(Restarted(busy(9)).script) as server, MCPClient.connect(server.url) as client:
+        with pytest.raises(ServerError, match="later") as raised:
+            await client.get_prompt("p")
+
+    assert (raised.value.status_code, raised.value.retry_after) == (503, 0)
+    assert server.count("prompts/get") == 2
+
+
+@pytest.mark.parametrize("tool", ["writes", "unknown"])
+async def test_a_busy_server_is_not_asked_again_for_what_may_have_run(tool: str) -> None:
+    """AMB-30: who sent the 5xx nobody knows."""
+    async with scripted(Restarted(busy(1)).script) as server, MCPClient.connect(server.url) as client:
+        await client.list_tools()
+        with pytest.raises(ServerError):
+            await client.call_tool(tool)
+
+    assert server.count("tools/call") == 1
+
+
+@pytest.mark.parametrize("retry_after", ["31", "Fri, 31 Dec 9999 23:59:59 GMT"])
+async def test_who_is_asked_to_wait_too_long_is_told_so_at_once(retry_after: str) -> None:
+    restarted = Restarted(busy(1, retry_after=retry_after))
+    async with scripted(restarted.script) as server, MCPClient.connect(server.url) as client:
+        with pytest.raises(ServerError) as raised:
+            await client.get_prompt("p")
+
+    assert raised.value.retry_after is not None
+    assert raised.value.retry_after > 30
+    assert server.count("prompts/get") == 1
+
+
+async def test_a_call_that_waits_for_a_busy_server_can_be_cancelled() -> None:
+    restarted = Restarted(busy(1, retry_after="29"))
+    async with (
+        scripted(restarted.script) as server,
+        MCPClient.connect(server.url) as client,
+        anyio.create_task_group() as group,
+    ):
+        group.start_soon(client.get_prompt, "p")
+        await server.until("prompts/get")
+        await anyio.wait_all_tasks_blocked()
+        group.cancel_scope.cancel()
+
+    assert server.count("prompts/get") == 1
+
+
+async def test_a_busy_server_is_probed_twice() -> None:
+    """VER-13: being busy says nothing of its era."""
+    probes = 0
+
+    async def script(asked: Asked, talk: Talk) -> None:
+        nonlocal probes
+        if asked.what == "server/discover":
+            probes += 1
+            if probes == 1:
+                await talk.answer(503, b"starting", retry_after="0")
+                return
+        await legacy(asked, talk)
+
+    async with scripted(script) as server, MCPClient.connect(server.url) as client:
+        assert client.revision == "2025-11-25"
+
+    assert server.count("server/discover") == 2
+
+
+async def test_a_new_session_gets_the_log_level_and_the_subscriptions_of_the_old_one() -> None:
+    """B067: before the call is made again, and what was unsubscribed stays so."""
+    restarted = Restarted()
+    async with scripted(restarted.script) as server, MCPClient.connect(server.url) as client:
+        await client.set_logging_level("debug")
+        await client.set_logging_level("error")
+        for uri in ("r://a", "r://b", "r://c"):
+            await client.subscribe_resource(uri)
+        await client.unsubscribe_resource("r://b")
+        restarted.forget()
+        before = len(server.asked)
+        await client.call_tool("t")
+
+    posts = [asked for asked in server.asked[before:] if asked.method == "POST"]
+    assert [asked.what for asked in posts[:3]] == ["tools/call", "initialize", "notifications/initialized"]
+    made_again = [(asked.what, asked.message["params"]) for asked in posts[3:6]]
+    assert sorted(made_again, key=str) == [
+        ("logging/setLevel", {"level": "error"}),
+        ("resources/subscribe", {"uri": "r://a"}),
+        ("resources/subscribe", {"uri": "r://c"}),
+    ]
+    assert posts[6].what == "tools/call"
+    assert {asked.headers["mcp-session-id"] for asked in posts[2:]} == {"s2"}
+
+
+async def test_a_subscription_that_the_new_session_refuses_is_logged_and_costs_nothing_else(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def then(asked: Asked, talk: Talk) -> None:
+        if asked.what == "resources/subscribe" and asked.headers["mcp-session-id"] == "s2":
+            await talk.refuse(200, -32002, "Resource not found")
+        else:
+            await talk.result(EMPTY)
+
+    restarted = Restarted(then)
+    async with scripted(restarted.script) as server, MCPClient.connect(server.url) as client:
+        await client.subscribe_resource("r://a")
+        restarted.forget()
+        assert (await client.call_tool("t")).content == []
+
+    assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"] == [
+        "resources/subscribe could not be made again in the new session: Resource not found"
+    ]
 
 
 async def test_a_call_that_ran_in_the_lost_session_is_not_made_again_but_the_next_one_works() -> None:
