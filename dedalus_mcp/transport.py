@@ -195,8 +195,12 @@ class Channel(Protocol):
         """
         ...
 
-    def reply(self, reply: Reply) -> None:
-        """Queue the reply of the call that the channel belongs to; nothing of that call follows it."""
+    def reply(self, reply: Reply | None) -> None:
+        """Queue the reply of a call of the channel's; nothing of that call follows it.
+
+        Args:
+            reply: None if none will come, since nobody waits for it any more.
+        """
         ...
 
     async def ready(self) -> None:

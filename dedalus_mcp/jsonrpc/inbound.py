@@ -52,7 +52,7 @@ class Inbound:
         """Send the reply, or None for a call that gets none."""
         if self.batch is not None:
             self.batch.add(None if reply is None else reply.frame)
-        elif reply is not None:
+        else:
             self.channel.reply(reply)
 
 
@@ -74,5 +74,5 @@ class BatchReply:
         self._due -= 1
         if frame is not None:
             self._frames.append(frame)
-        if self._due == 0 and self._frames:
-            self._channel.reply(Reply(encode_batch(self._frames), None))
+        if self._due == 0:
+            self._channel.reply(Reply(encode_batch(self._frames), None) if self._frames else None)

@@ -74,9 +74,10 @@ class Outbox:
             self.close()
             self._overflowed()
 
-    def reply(self, reply: Reply) -> None:
+    def reply(self, reply: Reply | None) -> None:
         """Queue the reply of a call; dropped after `close`."""
-        self.send(reply.frame)
+        if reply is not None:
+            self.send(reply.frame)
 
     @property
     def unsent(self) -> bool:

@@ -99,6 +99,9 @@ class TheirCalls:
         call = self._exchange.cancel(cancelled.requestId)
         if call is not None:
             call.cancel(cancelled.reason or "cancelled by the peer")
+            call.reply(None)  # now: a handler may take its time to end
+            if call.channel.unsent:
+                self._tasks.start(call.channel.flush, _nothing, detached=True)
 
     async def idle(self) -> None:
         """Return when no handler runs."""
@@ -150,11 +153,8 @@ class TheirCalls:
         call.finished = True
         if not self._exchange.finish(call.id, call):  # before the reply is out: the peer may reuse the id at once
             return
-        if call.cancelled is not None:
-            reply = None
-        elif reply is None:
-            reply = failure(call.id, INTERNAL)
-        call.reply(reply)
+        if call.cancelled is None:
+            call.reply(reply or failure(call.id, INTERNAL))
 
     def _ended(self, call: Inbound, answer: CoroutineType[Any, Any, Any]) -> None:
         self._finish(call, None)
@@ -173,6 +173,10 @@ class TheirCalls:
         if call.cancelled is None:
             logger.error("answering %.80r failed", call.method, exc_info=error)
         return failure(call.id, INTERNAL)
+
+
+def _nothing() -> None:
+    """What a task that only sends leaves to be done."""
 
 
 def _is_coroutine(answer: Any) -> TypeGuard[CoroutineType[Any, Any, Any]]:

@@ -13,6 +13,7 @@ from dedalus_mcp.errors import ConnectionLost, McpError, RequestTimeout
 from dedalus_mcp.jsonrpc.clock import Timeout
 from dedalus_mcp.jsonrpc.inbound import Inbound
 from dedalus_mcp.jsonrpc.peer import Peer
+from dedalus_mcp.transport import Reply
 from tests.jsonrpc.wire import Answers, Asking, busy, call, cancelled, conversing, ended, feed, joined, remains, success
 
 # Theirs.
@@ -30,6 +31,57 @@ async def test_cancelled_call_ends_its_handler_and_gets_no_reply(id: int | str) 
         assert await wire.quiet() == []
         assert (answers.started, answers.ended) == (1, 1)
         assert remains(conversation.peer) == 0
+
+
+class Told:
+    """A channel of one call, which is sent when somebody flushes it."""
+
+    carrier = None
+    takes_calls = True
+    full = False
+
+    def __init__(self) -> None:
+        self.told: list[Reply | None] = []
+        self.flushed = anyio.Event()
+
+    @property
+    def unsent(self) -> bool:
+        return bool(self.told) and not self.flushed.is_set()
+
+    def send(self, frame: bytes) -> None:
+        pytest.fail("nothing but the end is said here")
+
+    def reply(self, reply: Reply | None) -> None:
+        self.told.append(reply)
+
+    async def ready(self) -> None: ...
+
+    async def flush(self) -> None:
+        self.flushed.set()
+
+
+async def test_its_channel_is_told_at_once_and_once_though_the_handler_takes_its_time() -> None:
+    tidied = anyio.Event()
+
+    async def tidy(_call: Inbound) -> Any:
+        try:
+            await anyio.sleep_forever()
+        finally:
+            with anyio.CancelScope(shield=True):
+                await tidied.wait()
+
+    channel = Told()
+    peer = Peer(Answers(tidy=tidy), channel, answers_malformed=True)
+    peer.feed(msgspec.json.encode(call(1, "tidy")), channel)
+    await anyio.wait_all_tasks_blocked()
+    peer.feed(msgspec.json.encode(cancelled(1)), Told())
+    with anyio.fail_after(5):
+        await channel.flushed.wait()
+
+        assert channel.told == [None]
+        tidied.set()
+        await peer.idle()
+    assert channel.told == [None]
 
 
 async def test_call_cancelled_in_the_same_chunk_gets_no_reply() -> None:

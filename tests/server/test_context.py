@@ -277,7 +277,7 @@ class Stalled:
     def send(self, frame: bytes) -> None:
         self.sent.append(frame)
 
-    def reply(self, reply: Reply) -> None:
+    def reply(self, reply: Reply | None) -> None:
         pytest.fail("the handler replies to nothing by itself")
 
     async def ready(self) -> None:

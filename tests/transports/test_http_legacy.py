@@ -455,4 +455,4 @@ async def test_a_session_forgets_its_streams_when_their_calls_are_over() -> None
         await story.until("s1 done")
         await session.receiver.idle()
 
-        assert session._running == {}
+        assert session._running == set()

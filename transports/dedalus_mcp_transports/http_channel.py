@@ -87,6 +87,7 @@ class PostChannel:
         carrier: The request.
         headers: More headers for the response, until it begins.
         answered: The reply; None as long as there is none.
+        unanswered: Whether none will come.
         over: Whether the response is complete, or nobody reads it.
         finishing: Whether its end is on the way.
         replied: Called once when the reply is there, before it is sent.
@@ -105,6 +106,7 @@ class PostChannel:
         self.carrier = request
         self.headers: list[tuple[bytes, bytes]] = []
         self.answered: Reply | None = None
+        self.unanswered = False
         self.over = False
         self.finishing = False
         self.replied: Callable[[PostChannel], None] | None = None
@@ -129,7 +131,7 @@ class PostChannel:
     @property
     def unsent(self) -> bool:
         """Whether something waits for `flush`."""
-        return not self.over and (bool(self._events) or self.answered is not None)
+        return not self.over and (bool(self._events) or self.answered is not None or self.unanswered)
 
     @property
     def streaming(self) -> bool:
@@ -149,10 +151,13 @@ class PostChannel:
         if not self.over:  # else it is in the log, for whoever resumes
             self._events.append(event)
 
-    def reply(self, reply: Reply) -> None:
-        """Queue the reply."""
+    def reply(self, reply: Reply | None) -> None:
+        """Queue the reply, or let the response end without one."""
         self.answered = reply
-        if self.log is not None and (self._streaming or self._events or self._form is Form.STREAM):
+        self.unanswered = reply is None
+        if reply is None:
+            self.finishing = True
+        elif self.log is not None and (self._streaming or self._events or self._form is Form.STREAM):
             event = self.log.event(reply.frame)
             if not self.over:
                 self._events.append(event)
@@ -164,6 +169,9 @@ class PostChannel:
 
     async def flush(self) -> None:
         """Send what is queued."""
+        if self.unanswered:
+            await self.end(202)
+            return
         async with self._lock:
             if self.unsent:
                 await self._try(self._flush)

@@ -11,7 +11,6 @@ from collections.abc import Callable
 
 import anyio
 
-from dedalus_mcp.jsonrpc.messages import RequestId
 from dedalus_mcp.transport import Receiver, Reply
 from dedalus_mcp_transports import sse
 from dedalus_mcp_transports.event_log import EventLog
@@ -64,9 +63,10 @@ class SessionStream:
         if self._news is not None:
             self._news.set()
 
-    def reply(self, reply: Reply) -> None:
+    def reply(self, reply: Reply | None) -> None:
         """Queue the reply to something that came with no request of its own."""
-        self.send(reply.frame)
+        if reply is not None:
+            self.send(reply.frame)
 
     async def ready(self) -> None:
         """Return at once: see `full`."""
@@ -129,7 +129,7 @@ class LegacySession:
         self._make_log = make_log
         self._retry = retry
         self._log: EventLog | None = None
-        self._running: dict[PostChannel, set[RequestId]] = {}  # what is not answered yet
+        self._running: set[PostChannel] = set()  # what is not answered yet
         self._count = 0
 
     def stream_log(self) -> StreamLog | None:
@@ -141,21 +141,10 @@ class LegacySession:
         primed = (self.receiver.revision or "") >= "2025-11-25"
         return StreamLog(self._log, str(self._count), primed=primed, retry=self._retry)
 
-    def begin(self, channel: PostChannel, calls: set[RequestId]) -> None:
-        """Remember a channel until it is replied on, or nobody wants the reply to any of its calls."""
-        self._running[channel] = calls
-        channel.replied = self._forget
-
-    def cancelled(self, id: RequestId | None) -> PostChannel | None:
-        """Nobody wants the reply to this call; return its channel if that was the last one there."""
-        for channel, calls in self._running.items():
-            if id in calls:
-                calls.discard(id)
-                if calls:
-                    return None
-                self._forget(channel)
-                return channel
-        return None
+    def begin(self, channel: PostChannel) -> None:
+        """Remember a channel until it is replied on, or no reply will come there."""
+        self._running.add(channel)
+        channel.replied = self._running.discard
 
     @property
     def log(self) -> EventLog | None:
@@ -174,6 +163,3 @@ class LegacySession:
         left = list(self._running)
         self._running.clear()
         return left
-
-    def _forget(self, channel: PostChannel) -> None:
-        self._running.pop(channel, None)

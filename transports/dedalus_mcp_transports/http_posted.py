@@ -14,7 +14,7 @@ from msgspec import UNSET
 from dedalus_mcp.jsonrpc.codec import Decoded
 from dedalus_mcp.jsonrpc.messages import Call, Malformed, Notice, RequestId
 
-__all__ = ("calls_in", "cancelled_in")
+__all__ = ("cancelled_in", "is_replied_to")
 
 
 class _Cancelled(msgspec.Struct):
@@ -24,14 +24,11 @@ class _Cancelled(msgspec.Struct):
 _decode_cancelled = msgspec.json.Decoder(_Cancelled).decode
 
 
-def calls_in(message: Decoded) -> set[RequestId] | None:
-    """Return the ids of the calls in a POST; None where nothing in it is replied to."""
-    if isinstance(message, Call):
-        return {message.id}
-    if not isinstance(message, list):
-        return None
-    due = [item for item in message if isinstance(item, Call) or (isinstance(item, Malformed) and not item.is_reply)]
-    return {item.id for item in due if isinstance(item, Call)} if due else None
+def is_replied_to(message: Decoded) -> bool:
+    """Whether anything in a POST is a call, or has to be refused as if it were."""
+    if isinstance(message, list):
+        return any(isinstance(item, Call) or (isinstance(item, Malformed) and not item.is_reply) for item in message)
+    return isinstance(message, Call)
 
 
 def cancelled_in(message: Decoded) -> Iterator[RequestId]:

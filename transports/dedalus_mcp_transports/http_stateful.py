@@ -28,7 +28,7 @@ from dedalus_mcp_transports.http_classify import VERSION, Refused, Route, legacy
 from dedalus_mcp_transports.http_headers import accepts
 from dedalus_mcp_transports.http_legacy import LegacySession, SessionStream
 from dedalus_mcp_transports.http_life import Pulse, end_all
-from dedalus_mcp_transports.http_posted import calls_in, cancelled_in
+from dedalus_mcp_transports.http_posted import is_replied_to
 from dedalus_mcp_transports.http_refusals import refuse
 from dedalus_mcp_transports.http_request import HttpRequest, Receive, Send, respond, respond_failure
 from dedalus_mcp_transports.http_session import SessionNotFound, Sessions, SessionsFull
@@ -122,23 +122,18 @@ class Stateful:
     async def _in_session(
         self, session: LegacySession, request: HttpRequest, message: Decoded, receive: Receive, send: Send
     ) -> None:
-        calls = calls_in(message)
-        if calls is None:
+        if not is_replied_to(message):
             session.receiver.take(message, session.stream)
             await respond(send, 202)
         else:
             log = session.stream_log() if self._form is not Form.JSON else None
             channel = PostChannel(request, send, self._form, status_of=lambda code: 200, log=log)
-            session.begin(channel, calls)
+            session.begin(channel)
             session.receiver.take(message, channel)
             if channel.unsent:
                 await channel.flush()
             if not channel.over:
                 await self._read_on(channel, receive, send)
-        for id in cancelled_in(message):
-            unwanted = session.cancelled(id)
-            if unwanted is not None:
-                await unwanted.end(202)
 
     async def _read_on(self, channel: PostChannel, receive: Receive, send: Send) -> None:
         """Stay until the response ends; when the client leaves, the call goes on: its events can be had again."""
