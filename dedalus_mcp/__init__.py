@@ -34,11 +34,13 @@ if TYPE_CHECKING:
     from dedalus_mcp.server.config import ServerConfig as ServerConfig
     from dedalus_mcp.server.context import Context as Context
     from dedalus_mcp.server.context import get_context as get_context
+    from dedalus_mcp.server.decorators import completion as completion
     from dedalus_mcp.server.decorators import prompt as prompt
     from dedalus_mcp.server.decorators import resource as resource
     from dedalus_mcp.server.decorators import resource_template as resource_template
     from dedalus_mcp.server.decorators import tool as tool
     from dedalus_mcp.server.server import MCPServer as MCPServer
+    from dedalus_mcp.server.specs import CompletionSpec as CompletionSpec
     from dedalus_mcp.server.specs import PromptSpec as PromptSpec
     from dedalus_mcp.server.specs import ResourceSpec as ResourceSpec
     from dedalus_mcp.server.specs import ResourceTemplateSpec as ResourceTemplateSpec
@@ -54,6 +56,7 @@ _HOME = {
     "AskFailed": "dedalus_mcp.errors",
     "AuthRequiredError": "dedalus_mcp.errors",
     "BadRequestError": "dedalus_mcp.errors",
+    "CompletionSpec": "dedalus_mcp.server.specs",
     "ConnectionLost": "dedalus_mcp.errors",
     "Context": "dedalus_mcp.server.context",
     "DedalusError": "dedalus_mcp.errors",
@@ -83,6 +86,7 @@ _HOME = {
     "ToolError": "dedalus_mcp.errors",
     "ToolSpec": "dedalus_mcp.server.specs",
     "TransportError": "dedalus_mcp.errors",
+    "completion": "dedalus_mcp.server.decorators",
     "extract_spec": "dedalus_mcp.server.specs",
     "get_context": "dedalus_mcp.server.context",
     "prompt": "dedalus_mcp.server.decorators",
@@ -97,6 +101,7 @@ __all__ = (
     "AskFailed",
     "AuthRequiredError",
     "BadRequestError",
+    "CompletionSpec",
     "ConnectionLost",
     "Context",
     "DedalusError",
@@ -126,6 +131,7 @@ __all__ = (
     "ToolError",
     "ToolSpec",
     "TransportError",
+    "completion",
     "extract_spec",
     "get_context",
     "prompt",

@@ -15,6 +15,7 @@ from typing import Any, Self, TypeVar, get_args
 
 import msgspec
 
+from dedalus_mcp.client.completing import CompletionRequests
 from dedalus_mcp.client.delivery import Delivery, hearing
 from dedalus_mcp.client.handlers import (
     ElicitationHandler,
@@ -93,7 +94,7 @@ class Connecting:
         await client.close()
 
 
-class MCPClient(ResourceRequests):
+class MCPClient(ResourceRequests, CompletionRequests):
     """A client of one server, made by `connect`.  Usable and closable from any task of its event loop."""
 
     def __init__(

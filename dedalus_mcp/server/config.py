@@ -11,6 +11,9 @@ from dedalus_mcp.jsonrpc.peer import Limits
 
 __all__ = ("ElicitationConfig", "ServerConfig")
 
+MAX_SUGGESTIONS = 100
+"""Values in one answer to `completion/complete`, at most (MCP, server/utilities/completion)."""
+
 
 class ElicitationConfig(msgspec.Struct, frozen=True, kw_only=True):
     """How the user is asked.
@@ -29,21 +32,26 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         elicitation: How the user is asked.
         pagination_limit: Items on one page of a list, at most.
+        completion_limit: Suggestions in one answer, at most; the protocol allows no more than 100 (COMP-04).
         worker_threads: Sync tools that may run at once; the others wait.
         drain_seconds: How long running calls may go on after the client has gone; stdio only.
         limits: The bounds of one conversation.
 
     Raises:
-        ValueError: There is no room for one item on a page, or for one thread.
+        ValueError: There is no room for one item on a page, one suggestion or one thread, or for
+            more suggestions than the protocol allows.
     """
 
     elicitation: ElicitationConfig = ElicitationConfig()
     pagination_limit: int = 50
+    completion_limit: int = MAX_SUGGESTIONS
     worker_threads: int = 40
     drain_seconds: float = 1.0
     limits: Limits = Limits()
 
     def __post_init__(self) -> None:
-        for name in ("pagination_limit", "worker_threads"):
+        for name in ("pagination_limit", "completion_limit", "worker_threads"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, not {getattr(self, name)!r}")
+        if self.completion_limit > MAX_SUGGESTIONS:
+            raise ValueError(f"completion_limit must be at most {MAX_SUGGESTIONS}, not {self.completion_limit!r}")

@@ -1,4 +1,4 @@
-"""The decorators: `@tool`, `@prompt`, `@resource` and `@resource_template`.
+"""The decorators: `@tool`, `@prompt`, `@resource`, `@resource_template` and `@completion`.
 
 Layer: L4.
 """
@@ -11,6 +11,7 @@ from typing import Any, TypeVar, overload
 import msgspec
 
 from dedalus_mcp.server.specs import (
+    CompletionSpec,
     PromptSpec,
     ResourceSpec,
     ResourceTemplateSpec,
@@ -22,7 +23,7 @@ from dedalus_mcp.server.specs import (
 from dedalus_mcp.server.uri_templates import UriTemplate
 from dedalus_mcp.types import Annotations, Icon, PromptArgument, ToolAnnotations
 
-__all__ = ("prompt", "resource", "resource_template", "tool")
+__all__ = ("completion", "prompt", "resource", "resource_template", "tool")
 
 F = TypeVar("F", bound=Callable[..., Any])
 A = TypeVar("A", ToolAnnotations, Annotations)
@@ -244,6 +245,29 @@ def resource_template(  # noqa: PLR0913 - the keywords of a decorator are its vo
         inline=inline,
     )
     return _attaching(spec)
+
+
+def completion(
+    *, prompt: str | None = None, resource: str | None = None, argument: str | None = None
+) -> Callable[[F], F]:
+    """Make a function suggest values for the arguments of a prompt or of a resource template.
+
+    The function stays as it is.  It takes the `CompletionArgument` that is being typed, and if it
+    likes a `CompletionContext` with the arguments that are there already.  It returns the
+    suggestions, best first: see `dedalus_mcp.server.completions`.  A plain `def` runs in the event
+    loop: it must not block.
+
+    Args:
+        prompt: The prompt's name.
+        resource: The URI template of the resource template.
+        argument: The one argument that it completes; all that have no function of their own if None.
+
+    Raises:
+        ValueError: Both or none of `prompt` and `resource` are given.
+    """
+    if (prompt is None) == (resource is None):
+        raise ValueError("Provide exactly one of 'prompt' or 'resource'.")
+    return _attaching(CompletionSpec(prompt=prompt, resource=resource, argument=argument))
 
 
 def _attaching(spec: Spec) -> Callable[[F], F]:

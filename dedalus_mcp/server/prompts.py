@@ -60,6 +60,11 @@ class Prompts:
         """Their names, sorted."""
         return sorted(self._by_name)
 
+    def definition(self, name: str) -> Prompt | None:
+        """Return a prompt as clients see it; None if there is none of that name."""
+        prompt = self._by_name.get(name)
+        return None if prompt is None else prompt.definition
+
     def add(self, fn: Callable[..., Any], spec: PromptSpec) -> None:
         """Register a prompt; one of the same name is replaced.
 

@@ -127,6 +127,18 @@ class Resources:
         """
         self._find(uri)
 
+    def variables(self, uri: str) -> tuple[str, ...]:
+        """Return the variables of the template that reads `uri`; none of a resource without one.
+
+        Raises:
+            ResourceNotFound: `uri` is neither a template nor the URI of a resource.
+        """
+        template = self._templates.get(uri)
+        if template is None:
+            self._find(uri)
+            return ()
+        return (*template.template.path, *template.template.query)
+
     async def read(self, uri: str) -> ReadResourceResult:
         """Read a resource: the one of exactly that URI, else the first template that it fits.
 

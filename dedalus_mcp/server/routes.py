@@ -21,6 +21,8 @@ from dedalus_mcp.server.tools import ToolCall
 from dedalus_mcp.session import ServerSession
 from dedalus_mcp.types import (
     CallToolResult,
+    CompleteRequestParams,
+    CompleteResult,
     DiscoverResult,
     GetPromptRequestParams,
     GetPromptResult,
@@ -127,6 +129,10 @@ async def _read_resource(server: MCPServer, params: ReadResourceRequestParams) -
     return await server.resources.read(params.uri)
 
 
+async def _complete(server: MCPServer, params: CompleteRequestParams) -> CompleteResult:
+    return CompleteResult(completion=await server.completions.complete(params.ref, params.argument, params.context))
+
+
 AT_ONCE: dict[str, AtOnce] = {
     "initialize": _initialize,
     "server/discover": _discover,
@@ -144,4 +150,5 @@ HANDLED: dict[str, Handled] = {
     "tools/call": _call_tool,
     "prompts/get": _get_prompt,
     "resources/read": _read_resource,
+    "completion/complete": _complete,
 }

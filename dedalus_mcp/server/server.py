@@ -14,12 +14,14 @@ from msgspec import UNSET
 
 from dedalus_mcp.server import asks
 from dedalus_mcp.server.answering import Answering
+from dedalus_mcp.server.completions import Completions
 from dedalus_mcp.server.config import ServerConfig
 from dedalus_mcp.server.lifespan import Lifespan
 from dedalus_mcp.server.listeners import Listeners
 from dedalus_mcp.server.prompts import Prompts
 from dedalus_mcp.server.resources import Resources
 from dedalus_mcp.server.specs import (
+    CompletionSpec,
     PromptSpec,
     ResourceSpec,
     ResourceTemplateSpec,
@@ -33,6 +35,11 @@ from dedalus_mcp.threads import Threads
 from dedalus_mcp.transport import Duplex, Host, Target
 from dedalus_mcp.types import (
     CallToolResult,
+    Completion,
+    CompletionArgument,
+    CompletionContext,
+    CompletionReference,
+    CompletionsCapability,
     ElicitRequestParams,
     ElicitRequestURLParams,
     ElicitResult,
@@ -85,6 +92,7 @@ class MCPServer:
         tools: The registered tools.
         prompts: The registered prompts.
         resources: The registered resources and resource templates.
+        completions: The registered completers.
         listeners: The sessions that hear of changes.
         threads: Where plain `def` tools and resources run.
     """
@@ -111,6 +119,7 @@ class MCPServer:
         self.tools = Tools(self.threads)
         self.prompts = Prompts()
         self.resources = Resources(self.threads)
+        self.completions = Completions(self.prompts, self.resources, self.config.completion_limit)
         self.listeners = Listeners()
         self._experimental = {key: dict(value) for key, value in (experimental_capabilities or {}).items()} or None
         self._lifespan = Lifespan(None if lifespan is None else lambda: lifespan(self))
@@ -148,6 +157,7 @@ class MCPServer:
             tools=ToolsCapability() if len(self.tools) else None,
             prompts=PromptsCapability() if len(self.prompts) else None,
             resources=ResourcesCapability(subscribe=True) if len(self.resources) else None,
+            completions=CompletionsCapability() if len(self.completions) else None,
             experimental=self._experimental,
         )
 
@@ -160,6 +170,8 @@ class MCPServer:
                 return len(self.prompts) > 0
             case "resources":
                 return len(self.resources) > 0
+            case "completion":
+                return len(self.completions) > 0
             case _:
                 return True
 
@@ -182,11 +194,13 @@ class MCPServer:
                 self.resources.add(function, spec)
             elif isinstance(spec, ResourceTemplateSpec):
                 self.resources.add_template(function, spec)
+            elif isinstance(spec, CompletionSpec):
+                self.completions.add(function, spec)
             else:
                 name = getattr(function, "__name__", str(function))
                 raise ValueError(
                     f"'{name}' has no Dedalus MCP metadata. "
-                    "Decorate with @tool, @prompt, @resource or @resource_template."
+                    "Decorate with @tool, @prompt, @resource, @resource_template or @completion."
                 )
 
     def collect_from(self, *modules: ModuleType) -> None:
@@ -237,6 +251,18 @@ class MCPServer:
             Exception: What the function raised: here nobody has to be kept from it.
         """
         return await self.resources.read(uri)
+
+    async def invoke_completion(
+        self, ref: CompletionReference, argument: CompletionArgument, context: CompletionContext | None = None
+    ) -> Completion:
+        """Suggest values for an argument as `completion/complete` does.
+
+        Raises:
+            McpError: -32602, there is no such prompt, resource template or argument.
+            TypeError: The completer returned what no suggestions can be made of.
+            Exception: What the completer raised.
+        """
+        return await self.completions.complete(ref, argument, context)
 
     # Telling.
 

@@ -18,6 +18,7 @@ from dedalus_mcp.types import Annotations, Icon, PromptArgument, ToolAnnotations
 
 __all__ = (
     "Collector",
+    "CompletionSpec",
     "PromptSpec",
     "ResourceSpec",
     "ResourceTemplateSpec",
@@ -85,8 +86,16 @@ class ResourceTemplateSpec(msgspec.Struct, frozen=True, kw_only=True):
     inline: bool = False
 
 
-Spec: TypeAlias = ToolSpec | PromptSpec | ResourceSpec | ResourceTemplateSpec
-_ORDER: tuple[type, ...] = (ToolSpec, PromptSpec, ResourceSpec, ResourceTemplateSpec)
+class CompletionSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """What `@completion` was told: one of `prompt` and `resource`, and maybe one argument of it."""
+
+    prompt: str | None = None
+    resource: str | None = None
+    argument: str | None = None
+
+
+Spec: TypeAlias = ToolSpec | PromptSpec | ResourceSpec | ResourceTemplateSpec | CompletionSpec
+_ORDER: tuple[type, ...] = (ToolSpec, PromptSpec, ResourceSpec, ResourceTemplateSpec, CompletionSpec)
 
 
 class Collector(Protocol):

@@ -1,6 +1,6 @@
 """The server that the official conformance suite examines: every revision, in one process.
 
-Tools and prompts have the names, arguments and texts that its scenarios look for.
+Tools, prompts and resources have the names, arguments and texts that its scenarios look for.
 
     python -m tests.conformance.server --port 3100      serves http://127.0.0.1:3100/mcp
 """
@@ -8,6 +8,7 @@ Tools and prompts have the names, arguments and texts that its scenarios look fo
 from __future__ import annotations
 
 import argparse
+from base64 import b64decode
 from typing import Annotated, Any
 
 import msgspec
@@ -19,7 +20,10 @@ from dedalus_mcp import (
     McpError,
     MCPServer,
     ToolError,
+    completion,
     prompt,
+    resource,
+    resource_template,
     tool,
     types,
 )
@@ -36,7 +40,7 @@ RETRY_MILLISECONDS = 100
 def make() -> MCPServer:
     """A server with every fixture."""
     server = MCPServer("dedalus-mcp-conformance", version="1", title="Conformance")
-    server.collect(*_CONTENT, *_NOTICES, *_RULES, *_PROMPTS)
+    server.collect(*_CONTENT, *_NOTICES, *_RULES, *_PROMPTS, *_RESOURCES)
     with server.binding():
         _asking_tools(server)
     return server
@@ -254,7 +258,49 @@ def prompt_with_image(arguments: dict[str, str]) -> Any:
     ]
 
 
-_PROMPTS = (simple_prompt, prompt_with_arguments, prompt_with_embedded_resource, prompt_with_image)
+@completion(prompt="test_prompt_with_arguments")
+def complete_argument(argument: types.CompletionArgument) -> list[str]:
+    words = ["paris", "park", "party", "test", "testValue1", "testValue2"]
+    return [word for word in words if word.startswith(argument.value)]
+
+
+_PROMPTS = (
+    simple_prompt,
+    prompt_with_arguments,
+    prompt_with_embedded_resource,
+    prompt_with_image,
+    complete_argument,
+)
+
+
+# Resources.
+
+
+@resource("test://static-text", name="static-text", title="Static text", mime_type="text/plain")
+def static_text() -> str:
+    """A text that stays as it is."""
+    return "This is the content of the static text resource."
+
+
+@resource("test://static-binary", name="static-binary", title="Static picture", mime_type="image/png")
+def static_binary() -> bytes:
+    """A picture that stays as it is."""
+    return b64decode(PNG)
+
+
+@resource("test://watched-resource", name="watched-resource", title="Watched", mime_type="text/plain")
+def watched() -> str:
+    """A resource to subscribe to."""
+    return "This resource may change."
+
+
+@resource_template("template", uri_template="test://template/{id}/data", mime_type="application/json")
+def template(id: str) -> dict[str, Any]:
+    """One of a family."""
+    return {"id": id, "templateTest": True, "data": f"Data for ID: {id}"}
+
+
+_RESOURCES = (static_text, static_binary, watched, template)
 
 
 def main() -> None:

@@ -26,8 +26,6 @@ pytestmark = pytest.mark.interop
 SECONDS = 120
 """A leg takes three seconds; a scenario that hangs takes thirty."""
 
-RESOURCES = "resources"
-COMPLETION = "completion"
 SAMPLING = "sampling"
 ROUNDS = "questions in rounds"
 TASKS = "the tasks extension"
@@ -36,25 +34,11 @@ TASKS = "the tasks extension"
 # list as soon as it passes, and not before.
 LATER = {
     "2025-11-25": {
-        "completion-complete": COMPLETION,
         "tools-call-sampling": SAMPLING,
-        "resources-list": RESOURCES,
-        "resources-read-text": RESOURCES,
-        "resources-read-binary": RESOURCES,
-        "resources-templates-read": RESOURCES,
-        "resources-subscribe": RESOURCES,
-        "resources-unsubscribe": RESOURCES,
         "json-schema-2020-12": "tools with a given input schema",
         "server-sse-polling": "handlers that end their stream",
     },
     "2026-07-28": {
-        "completion-complete": COMPLETION,
-        "resources-list": RESOURCES,
-        "resources-read-text": RESOURCES,
-        "resources-read-binary": RESOURCES,
-        "resources-templates-read": RESOURCES,
-        "sep-2164-resource-not-found": RESOURCES,
-        "caching": RESOURCES,
         "input-required-result-basic-elicitation": ROUNDS,
         "input-required-result-basic-sampling": ROUNDS,
         "input-required-result-basic-list-roots": ROUNDS,
