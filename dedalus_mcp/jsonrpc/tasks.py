@@ -21,7 +21,7 @@ from typing import Any, TypeAlias
 
 import anyio
 
-__all__ = ("Tasks", "being_cancelled", "is_foreign")
+__all__ = ("Tasks", "being_cancelled", "is_foreign", "one_step")
 
 logger = logging.getLogger("dedalus_mcp")
 
@@ -84,6 +84,16 @@ class Tasks:
         if not self._running and self._idle is not None:
             self._idle.set()
             self._idle = None
+
+
+async def one_step() -> None:
+    """Let tasks that were just started take their first step (on trio: maybe)."""
+    if _in_trio():
+        import trio  # noqa: PLC0415 - only ever reached where it is running
+
+        await trio.lowlevel.cancel_shielded_checkpoint()
+    else:
+        await asyncio.sleep(0)
 
 
 def _in_trio() -> bool:

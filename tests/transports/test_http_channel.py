@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from typing import Any
 
 import anyio
@@ -288,14 +289,16 @@ async def test_a_reader_that_reads_nothing_delays_nobody_else(revision: str) -> 
 # The channel by itself.
 
 
-def a_channel(exchange: Exchange, form: Form = Form.LATE, log: StreamLog | None = None) -> PostChannel:
-    return PostChannel(HttpRequest(exchange.scope), exchange.send, form, status_of=lambda code: 404, log=log)
+def a_channel(exchange: Exchange, make_log: Callable[[], StreamLog] | None = None) -> PostChannel:
+    return PostChannel(
+        HttpRequest(exchange.scope), exchange.send, Form.LATE, status_of=lambda code: 404, make_log=make_log
+    )
 
 
 async def test_what_comes_after_the_reader_has_left_is_kept_in_the_log_alone() -> None:
     exchange = Exchange("POST", "/", {}, [])
     log = MemoryEventLog(max_events=10)
-    channel = a_channel(exchange, log=StreamLog(log, "s", primed=False, retry=None))
+    channel = a_channel(exchange, lambda: StreamLog(log, "s", primed=False, retry=None))
     channel.send(b'{"n":0}')
     await channel.flush()
     channel.leave()

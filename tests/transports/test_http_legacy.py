@@ -421,6 +421,13 @@ async def test_without_a_log_nothing_is_resumed() -> None:
         assert (await client.get(last_event_id="1_1")).status == 400
 
 
+async def test_a_session_whose_calls_are_answered_with_json_keeps_no_log() -> None:
+    async with serving(make(), event_log=lambda: pytest.fail("there is no event")) as web:
+        client = await web.open("2025-11-25")
+
+        assert await client.use(1, "echo", text="hi") == "hi"
+
+
 async def test_a_call_with_more_events_than_are_kept_refuses_what_it_has_dropped() -> None:
     """B085; the log is bounded whatever the call does."""
     logs: list[MemoryEventLog] = []

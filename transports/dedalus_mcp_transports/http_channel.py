@@ -15,17 +15,15 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable
 from enum import Enum
-from functools import partial
 from typing import Any
-
-import anyio
 
 from dedalus_mcp.transport import Reply
 from dedalus_mcp_transports import sse
 from dedalus_mcp_transports.event_log import EventLog, LoggedEvent
 from dedalus_mcp_transports.http_request import JSON, HttpRequest, Send, respond
+from dedalus_mcp_transports.turn import Turn
 
-__all__ = ("Form", "PostChannel", "StreamLog", "start_stream")
+__all__ = ("Form", "PostChannel", "StreamLog", "always_ok", "start_stream")
 
 logger = logging.getLogger("dedalus_mcp")
 
@@ -42,6 +40,11 @@ class Form(Enum):
     LATE = "JSON if the reply is all there is, else a stream"
     JSON = "JSON, whatever is lost by that"
     STREAM = "a stream, but for an error whose status is told by HTTP"
+
+
+def always_ok(_code: int) -> int:
+    """Return the HTTP status of a legacy reply, whatever the code of its error."""
+    return 200
 
 
 class StreamLog:
@@ -81,7 +84,7 @@ class PostChannel:
         send: ASGI's way out.
         form: What it may be answered with.
         status_of: The HTTP status of a JSON reply, by the code of its error.
-        log: Where events are kept; None for a stream that cannot be resumed.
+        make_log: Makes what keeps the events, at the first one; None for a stream that cannot be resumed.
 
     Attributes:
         carrier: The request.
@@ -91,8 +94,26 @@ class PostChannel:
         over: Whether the response is complete, or nobody reads it.
         finishing: Whether its end is on the way.
         replied: Called once when the reply is there, before it is sent.
-        log: As given.
+        log: Where the events are kept; None before the first one, and where they are not.
     """
+
+    __slots__ = (
+        "_events",
+        "_form",
+        "_make_log",
+        "_send",
+        "_status_of",
+        "_streaming",
+        "_turn",
+        "answered",
+        "carrier",
+        "finishing",
+        "headers",
+        "log",
+        "over",
+        "replied",
+        "unanswered",
+    )
 
     def __init__(
         self,
@@ -100,8 +121,8 @@ class PostChannel:
         send: Send,
         form: Form,
         *,
-        status_of: Callable[[int], int],
-        log: StreamLog | None = None,
+        status_of: Callable[[int], int] = always_ok,
+        make_log: Callable[[], StreamLog] | None = None,
     ) -> None:
         self.carrier = request
         self.headers: list[tuple[bytes, bytes]] = []
@@ -110,13 +131,14 @@ class PostChannel:
         self.over = False
         self.finishing = False
         self.replied: Callable[[PostChannel], None] | None = None
-        self.log = log
+        self.log: StreamLog | None = None
         self._send = send
         self._form = form
         self._status_of = status_of
+        self._make_log = make_log
         self._events: list[bytes] = []  # written, not sent
         self._streaming = False
-        self._lock = anyio.Lock(fast_acquire=True)
+        self._turn = Turn()
 
     @property
     def takes_calls(self) -> bool:
@@ -138,6 +160,11 @@ class PostChannel:
         """Whether the response is a stream that has begun."""
         return self._streaming
 
+    @property
+    def sent(self) -> bool:
+        """Whether nothing more goes out, and the last of it has."""
+        return self.over and not self._turn.taken
+
     def read_by(self, send: Send) -> bool:
         """Whether this connection is the one that the response goes out on, and it is not complete."""
         return self._send is send and not (self.over or self.finishing)
@@ -147,7 +174,8 @@ class PostChannel:
         if self._form is Form.JSON:
             logger.debug("dropped a message: this server answers in single JSON replies")
             return
-        event = sse.event(frame) if self.log is None else self.log.event(frame)
+        log = self._kept()
+        event = sse.event(frame) if log is None else log.event(frame)
         if not self.over:  # else it is in the log, for whoever resumes
             self._events.append(event)
 
@@ -157,10 +185,12 @@ class PostChannel:
         self.unanswered = reply is None
         if reply is None:
             self.finishing = True
-        elif self.log is not None and (self._streaming or self._events or self._form is Form.STREAM):
-            event = self.log.event(reply.frame)
-            if not self.over:
-                self._events.append(event)
+        elif self._streaming or self._events or self._form is Form.STREAM:
+            log = self._kept()
+            if log is not None:
+                event = log.event(reply.frame)
+                if not self.over:
+                    self._events.append(event)
         if self.replied is not None:
             self.replied(self)
 
@@ -172,17 +202,25 @@ class PostChannel:
         if self.unanswered:
             await self.end(202)
             return
-        async with self._lock:
-            if self.unsent:
-                await self._try(self._flush)
+        async with self._turn:
+            if not self.unsent:
+                return
+            reply = self.answered
+            self.finishing = reply is not None  # before the last send: what is said from now on is no news
+            status = 200 if reply is None or reply.code is None else self._status_of(reply.code)
+            if reply is None or self._streaming or self._events or (self._form is Form.STREAM and status == 200):
+                await self._try(self._write_events())
+            else:
+                self.over = True
+                await respond(self._send, status, reply.frame, JSON, *self.headers)
 
     async def beat(self) -> None:
         """Send a comment, so that nobody between takes a silent stream for a dead one."""
-        if self._form is Form.JSON or self._lock.locked() or self.over:
+        if self._form is Form.JSON or self._turn.taken or self.over:
             return
-        async with self._lock:
-            if not self.over and self.answered is None:
-                await self._try(partial(self._write, sse.comment(), more=True))
+        async with self._turn:
+            if self.answered is None:
+                await self._try(self._write(sse.comment(), more=True))
 
     async def end(self, status: int) -> None:
         """Complete the response without a reply: there will be none.
@@ -190,12 +228,12 @@ class PostChannel:
         Args:
             status: The HTTP status of a response that has not begun.
         """
-        async with self._lock:
+        async with self._turn:
             if self.over or self.answered is not None:
                 return
             self.over = True
             if self._streaming:
-                await self._try(partial(self._write, b"".join(self._events), more=False))
+                await self._try(self._write(b"".join(self._events), more=False))
             else:
                 await respond(self._send, status)
 
@@ -212,34 +250,32 @@ class PostChannel:
             is to be completed.
         """
         before = None if self.over or self._send is send else self._send
-        self._lock = anyio.Lock(fast_acquire=True)  # the old one's holder may wait for a dead reader
-        async with self._lock:
+        self._turn = Turn()  # whoever has the old one may wait for a dead reader
+        async with self._turn:
             self._send = send
             self._streaming = False
             self._events.clear()
             self.over = self.finishing = self.answered is not None
             replay = b"".join([sse.event(each.data, id=each.id) for each in missed])
-            await self._try(partial(self._write, replay, more=not self.over))
+            await self._try(self._write(replay, more=not self.over))
         return before
 
-    async def _try(self, write: Callable[[], Awaitable[None]]) -> None:
+    def _kept(self) -> StreamLog | None:
+        """Where the events are kept, from the first one on."""
+        if self.log is None and self._make_log is not None:
+            self.log = self._make_log()
+        return self.log
+
+    async def _try(self, write: Awaitable[None]) -> None:
         send = self._send
         try:
-            await write()
+            await write
         except Exception as error:  # noqa: BLE001 - servers and middlewares raise what they like when a client is gone
             logger.debug("a client has left: %r", error)
             if send is self._send:
                 self.leave()
 
-    async def _flush(self) -> None:
-        if self.answered is not None:
-            self.finishing = True  # before the last send: what the connection says from now on is no news
-        if self.answered is not None and not (self._streaming or self._events):
-            status = 200 if self.answered.code is None else self._status_of(self.answered.code)
-            if self._form is not Form.STREAM or status != 200:  # a stream has no other status
-                self.over = True
-                await respond(self._send, status, self.answered.frame, JSON, *self.headers)
-                return
+    async def _write_events(self) -> None:
         if self.answered is not None and self.log is None:
             self._events.append(sse.event(self.answered.frame))
         chunk, self._events = b"".join(self._events), []
@@ -250,8 +286,9 @@ class PostChannel:
         if not self._streaming:
             self._streaming = True
             await start_stream(self._send, self.headers)
-            if self.log is not None:
-                chunk = self.log.begin() + chunk
+            log = self._kept()
+            if log is not None:
+                chunk = log.begin() + chunk
         await self._send({"type": "http.response.body", "body": chunk, "more_body": more})
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 
 import anyio
 
@@ -132,14 +133,10 @@ class LegacySession:
         self._running: set[PostChannel] = set()  # what is not answered yet
         self._count = 0
 
-    def stream_log(self) -> StreamLog | None:
-        """Return where the events of one more stream are kept; None if nowhere."""
-        if self._make_log is None:
-            return None
-        self._log = self._log or self._make_log()
-        self._count += 1
-        primed = (self.receiver.revision or "") >= "2025-11-25"
-        return StreamLog(self._log, str(self._count), primed=primed, retry=self._retry)
+    @property
+    def make_log(self) -> Callable[[], StreamLog] | None:
+        """Makes what keeps the events of one more stream; None where they are not kept."""
+        return None if self._make_log is None else partial(self._stream_log, self._make_log)
 
     def begin(self, channel: PostChannel) -> None:
         """Remember a channel until it is replied on, or no reply will come there."""
@@ -163,3 +160,9 @@ class LegacySession:
         left = list(self._running)
         self._running.clear()
         return left
+
+    def _stream_log(self, make_log: Callable[[], EventLog]) -> StreamLog:
+        self._log = self._log or make_log()
+        self._count += 1
+        primed = (self.receiver.revision or "") >= "2025-11-25"
+        return StreamLog(self._log, str(self._count), primed=primed, retry=self._retry)

@@ -105,7 +105,7 @@ class Stateful:
             expired.close("the session was not used for too long")
         stream = SessionStream()
         receiver = self._application.converse(stream)
-        channel = PostChannel(request, send, Form.JSON, status_of=lambda code: 200)
+        channel = PostChannel(request, send, Form.JSON)
         receiver.take(message, channel)
         if receiver.revision is not None:
             log = self._settings.event_log
@@ -126,8 +126,7 @@ class Stateful:
             session.receiver.take(message, session.stream)
             await respond(send, 202)
         else:
-            log = session.stream_log() if self._form is not Form.JSON else None
-            channel = PostChannel(request, send, self._form, status_of=lambda code: 200, log=log)
+            channel = PostChannel(request, send, self._form, make_log=session.make_log)
             session.begin(channel)
             session.receiver.take(message, channel)
             if channel.unsent:

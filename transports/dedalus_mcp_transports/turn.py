@@ -1,0 +1,39 @@
+"""Whose turn it is to send, at no cost as long as nobody has to wait.
+
+Layer: L5.
+"""
+
+from __future__ import annotations
+
+import anyio
+
+__all__ = ("Turn",)
+
+
+class Turn:
+    """Held by one task at a time, with `async with`; whoever has it does not take it again.
+
+    A task that waits may be cancelled: nothing is lost by that.
+
+    Attributes:
+        taken: Whether a task has it.
+    """
+
+    __slots__ = ("_given_back", "taken")
+
+    def __init__(self) -> None:
+        self.taken = False
+        self._given_back: anyio.Event | None = None  # made by the first who waits
+
+    async def __aenter__(self) -> None:
+        while self.taken:
+            if self._given_back is None:
+                self._given_back = anyio.Event()
+            await self._given_back.wait()
+        self.taken = True
+
+    async def __aexit__(self, *_: object) -> None:
+        self.taken = False
+        if self._given_back is not None:
+            self._given_back.set()
+            self._given_back = None
