@@ -173,17 +173,16 @@ def faults(value: Any, schema: Any, definitions: Mapping[str, Any], path: str) -
         path: The name of the value, that every message starts with.
     """
     schema = resolve(schema, definitions)
-    expected = f"{path}: expected {legal(schema, definitions)}"
     kind = type_of(value)
     if not _takes(schema, value, definitions):
-        yield f"{expected}, got {_noun(kind)}"
+        yield f"{path}: expected {legal(schema, definitions)}, got {_noun(kind)}"
     elif (values := _values(schema)) is not None:
         if not any(_same(value, one) for one in values):
-            yield expected
+            yield f"{path}: expected {legal(schema, definitions)}"
     elif branches := branches_of(schema):
         yield from _branch_faults(value, branches, definitions, path)
     elif any(key in schema and not holds(value, schema[key]) for key, (_, holds) in _RULES.get(kind, {}).items()):
-        yield expected
+        yield f"{path}: expected {legal(schema, definitions)}"
     elif kind == "array":
         yield from _item_faults(value, schema, definitions, path)
     elif kind == "object":

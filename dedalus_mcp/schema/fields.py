@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
 from msgspec import UNSET
@@ -39,7 +40,7 @@ class Choice:
     title: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Field:
     """One property of a requested schema that `forms.check` has passed.
 
@@ -85,7 +86,7 @@ class Field:
             format=None if choices else schema.get("format"),
         )
 
-    @property
+    @cached_property
     def rule(self) -> dict[str, Any]:
         """The JSON Schema of the value: what the protocol knows of it, and nothing else."""
         values = [choice.value for choice in self.choices]
@@ -97,15 +98,18 @@ class Field:
         known = {keyword: value for keyword, value in rule.items() if value is not None}
         return {**known, "items": {"enum": values}} if self.kind == "choices" else known
 
-    @property
+    @cached_property
+    def _checked(self) -> dict[str, Any]:
+        return {keyword: limit for keyword, limit in self.rule.items() if keyword != "format"}
+
+    @cached_property
     def legal(self) -> str:
         """In words, what a value must be: "an integer, >= 1"."""
         return legal(self.rule, {})
 
     def faults(self, value: Any) -> list[str]:
         """Return what is wrong with a value: sentences that start with the field's name."""
-        rule = {keyword: limit for keyword, limit in self.rule.items() if keyword != "format"}
-        found = worst(value, rule, {}, self.name)
+        found = worst(value, self._checked, {}, self.name)
         if not found and self.format is not None and not FORMATS[self.format](value):
             found.append(f"{self.name}: expected {self.legal}")
         return found

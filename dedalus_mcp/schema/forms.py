@@ -1,10 +1,12 @@
 """The forms of elicitation: the small subset of JSON Schema that a client can show to a person.
 
-    check   is the schema legal, and does this revision know it?      else McpError -32602
-    reduce  the schema as it goes on the wire of that revision
-    accept  does the content fit?  with the defaults filled in        else McpError -32602
+    requested_schema ──form()──▶ RequestedForm    is it legal?              else McpError -32602
+                                   .check(revision)    does it know it?     else McpError -32602
+                                   .worded(revision)   as it goes on that revision's wire
+                                   .accept(content)    does it fit?         else McpError -32602
 
-Keywords that the protocol does not know are ignored.
+Keywords that the protocol does not know are ignored, and never sent.  The same schema comes again
+with each question, so what follows from it is worked out once.
 
 Layer: L1; imports `errors` and the rest of this package.
 Source: client/elicitation, revisions 2025-06-18, 2025-11-25 and 2026-07-28.
@@ -14,9 +16,11 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, NoReturn, TypeGuard
 
+import msgspec
 from msgspec import UNSET
 
 from dedalus_mcp.errors import INVALID_PARAMS, McpError
@@ -25,52 +29,134 @@ from dedalus_mcp.schema.fields import LIMITS, Field
 from dedalus_mcp.schema.formats import FORMATS
 from dedalus_mcp.schema.shapes import is_array, is_number, is_object
 
-__all__ = ("FIRST", "SELECTS", "accept", "check", "fields", "reduce")
+__all__ = ("FIRST", "SELECTS", "RequestedForm", "accept", "check", "fields", "form", "reduce")
 
 FIRST = "2025-06-18"
 """The first revision with forms: scalars, and `enum` with `enumNames`."""
 SELECTS = "2025-11-25"
 """The first revision with defaults for all types, titled options and multiple choice."""
 
+MAX_KEPT = 256
+"""Forms that are kept: more than one server asks for."""
+MAX_KEPT_SIZE = 16 * 1024
+"""Bytes of a schema that is kept: no person fills in a longer form."""
+
 _UNKNOWN = 20  # unknown fields that are named; all are refused
+
+
+class RequestedForm:
+    """A legal form, and what follows from its schema.
+
+    Attributes:
+        fields: What is asked, in order.
+
+    Args:
+        requested_schema: The schema; changed by nobody from now on.
+
+    Raises:
+        McpError: -32602, the schema is illegal in every revision.
+    """
+
+    __slots__ = ("_by_name", "_first", "_many", "_selects", "fields")
+
+    def __init__(self, requested_schema: Any) -> None:
+        properties, required = _check_object(requested_schema)
+        for name, schema in properties.items():
+            _check_property(quote(name), schema)
+        self.fields: tuple[Field, ...] = tuple(
+            Field.of(name, schema, required=name in required) for name, schema in properties.items()
+        )
+        self._by_name = {field.name: field for field in self.fields}
+        self._many = next((field.name for field in self.fields if field.kind == "choices"), None)
+        self._selects = _worded(requested_schema, _selects)
+        self._first = _worded(requested_schema, _first) if self._many is None else None
+
+    def check(self, revision: str) -> None:
+        """Check that a client of this revision can show the form.
+
+        Titled options and defaults are legal in every revision, since `worded` knows what to
+        write instead.
+
+        Raises:
+            McpError: -32602; the message names the property and what is wrong with it.
+        """
+        if revision < FIRST:
+            _refuse(f"Elicitation needs protocol revision {FIRST} or later")
+        if revision < SELECTS and self._many is not None:
+            _refuse(
+                f"Unsupported schema type 'array' for property {quote(self._many)}: "
+                f"multiple choice needs protocol revision {SELECTS} or later"
+            )
+
+    def worded(self, revision: str) -> dict[str, Any]:
+        """Return the schema in the words of this revision; to be read, not to be changed.
+
+        Raises:
+            McpError: As `check`.
+        """
+        self.check(revision)
+        return self._selects if self._first is None or revision >= SELECTS else self._first
+
+    def accept(self, content: Any) -> dict[str, Any]:
+        """Return accepted content, with defaults for what is not there and integers as `int`.
+
+        Raises:
+            McpError: -32602; the content does not fit.  The message names every field at fault
+                and what is legal there.
+        """
+        given: Any = {} if content is None else content
+        if not is_object(given):
+            _refuse("content must be an object")
+        unknown = itertools.islice((name for name in given if name not in self._by_name), _UNKNOWN)
+        problems = [f"{at('', str(name))}: no such field; legal: {', '.join(self._by_name)}" for name in unknown]
+        values: dict[str, Any] = {}
+        for field in self.fields:
+            value = given.get(field.name, field.default)
+            if value is UNSET:
+                problems += [f"{field.name}: required, expected {field.legal}"] if field.required else []
+            elif found := field.faults(value):
+                problems += found
+            else:
+                values[field.name] = field.take(value)
+        if problems:
+            _refuse("; ".join(problems))
+        return values
+
+
+def form(requested_schema: Any) -> RequestedForm:
+    """Return the form of a schema.
+
+    Raises:
+        McpError: -32602, the schema is illegal in every revision.
+    """
+    try:
+        text = msgspec.json.encode(requested_schema)
+    except (TypeError, ValueError, RecursionError):  # no JSON: the rules say what is wrong
+        return RequestedForm(requested_schema)
+    return _kept(text) if len(text) <= MAX_KEPT_SIZE else RequestedForm(requested_schema)
+
+
+@lru_cache(MAX_KEPT)
+def _kept(text: bytes) -> RequestedForm:
+    return RequestedForm(msgspec.json.decode(text))  # nobody else has this copy, so it stays as it is
 
 
 def check(requested_schema: Any, revision: str) -> None:
     """Check that a client of this revision can show a form for the schema.
 
-    Titled options and defaults are legal in every revision, since `reduce` knows what to
-    write instead.
-
     Raises:
         McpError: -32602; the message names the property and what is wrong with it.
     """
-    if revision < FIRST:
-        _refuse(f"Elicitation needs protocol revision {FIRST} or later")
-    if not is_object(requested_schema) or requested_schema.get("type") != "object":
-        _refuse("requestedSchema.type must be 'object'")
-    properties = requested_schema.get("properties")
-    if not is_object(properties) or not properties:
-        _refuse("requestedSchema.properties must be a non-empty object")
-    for name, schema in properties.items():
-        _check_property(quote(name), schema, revision)
-    required = requested_schema.get("required", [])
-    if not is_array(required):
-        _refuse("requestedSchema.required must be an array of property names")
-    for name in required:
-        if not isinstance(name, str) or name not in properties:
-            _refuse(f"requestedSchema.required names unknown property {quote(name)}")
+    form(requested_schema).check(revision)
 
 
 def reduce(requested_schema: Any, revision: str) -> dict[str, Any]:
-    """Return the schema in the words of this revision.
+    """Return the schema in the words of this revision; to be read, not to be changed.
 
     Raises:
         McpError: As `check`.
     """
-    check(requested_schema, revision)
-    properties = {name: _worded(schema, revision) for name, schema in requested_schema["properties"].items()}
-    unknown: set[str] = set() if revision >= SELECTS else {"$schema"}
-    return {**{key: value for key, value in requested_schema.items() if key not in unknown}, "properties": properties}
+    return form(requested_schema).worded(revision)
 
 
 def fields(requested_schema: Any) -> tuple[Field, ...]:
@@ -79,50 +165,39 @@ def fields(requested_schema: Any) -> tuple[Field, ...]:
     Raises:
         McpError: -32602; the schema is illegal in every revision.
     """
-    check(requested_schema, SELECTS)
-    return _fields(requested_schema)
+    return form(requested_schema).fields
 
 
 def accept(content: Any, requested_schema: Any) -> dict[str, Any]:
-    """Return accepted content, with defaults for what is not there and integers as `int`.
+    """Return accepted content: see `RequestedForm.accept`.
 
     Raises:
-        McpError: -32602; the content does not fit the schema, or the schema is illegal.  The
-            message names every field at fault and what is legal there.
+        McpError: -32602; the content does not fit the schema, or the schema is illegal.
     """
-    asked = fields(requested_schema)
-    given: Any = {} if content is None else content
-    if not is_object(given):
-        _refuse("content must be an object")
-    names = [field.name for field in asked]
-    unknown = itertools.islice((name for name in given if name not in names), _UNKNOWN)
-    problems = [f"{at('', str(name))}: no such field; legal: {', '.join(names)}" for name in unknown]
-    values: dict[str, Any] = {}
-    for field in asked:
-        value = given.get(field.name, field.default)
-        if value is UNSET:
-            problems += [f"{field.name}: required, expected {field.legal}"] if field.required else []
-        elif found := field.faults(value):
-            problems += found
-        else:
-            values[field.name] = field.take(value)
-    if problems:
-        _refuse("; ".join(problems))
-    return values
-
-
-def _fields(requested_schema: Mapping[str, Any]) -> tuple[Field, ...]:
-    required = requested_schema.get("required", ())
-    return tuple(
-        Field.of(name, schema, required=name in required) for name, schema in requested_schema["properties"].items()
-    )
+    return form(requested_schema).accept(content)
 
 
 def _refuse(message: str) -> NoReturn:
     raise McpError(INVALID_PARAMS, message)
 
 
-def _check_property(name: str, schema: Any, revision: str) -> None:
+def _check_object(requested_schema: Any) -> tuple[Mapping[str, Any], Sequence[Any]]:
+    """Check all but the properties themselves; return these, and the names of the required ones."""
+    if not is_object(requested_schema) or requested_schema.get("type") != "object":
+        _refuse("requestedSchema.type must be 'object'")
+    properties = requested_schema.get("properties")
+    if not is_object(properties) or not properties:
+        _refuse("requestedSchema.properties must be a non-empty object")
+    required = requested_schema.get("required", [])
+    if not is_array(required):
+        _refuse("requestedSchema.required must be an array of property names")
+    for name in required:
+        if not isinstance(name, str) or name not in properties:
+            _refuse(f"requestedSchema.required names unknown property {quote(name)}")
+    return properties, required
+
+
+def _check_property(name: str, schema: Any) -> None:
     """Check one property; `name` is its name in quotes."""
     if not is_object(schema):
         _refuse(f"Schema for property {name} must be an object")
@@ -130,8 +205,6 @@ def _check_property(name: str, schema: Any, revision: str) -> None:
     unsupported = f"Unsupported schema type {quote(type) if isinstance(type, str) else repr(str(type)[:40])}"
     if not isinstance(type, str) or type not in LIMITS:
         _refuse(f"{unsupported} for property {name}")
-    if type == "array" and revision < SELECTS:
-        _refuse(f"{unsupported} for property {name}: multiple choice needs protocol revision {SELECTS} or later")
     for keyword in ("title", "description"):
         if not isinstance(schema.get(keyword, ""), str):
             _refuse(f"{keyword} of property {name} must be a string")
@@ -201,17 +274,43 @@ def _strings(values: Any) -> TypeGuard[Sequence[str]]:
     return is_array(values) and all(isinstance(value, str) for value in values)
 
 
-def _worded(schema: Mapping[str, Any], revision: str) -> dict[str, Any]:
-    """Return a legal property as this revision writes it."""
-    known = {key: value for key, value in schema.items() if key != "pattern"}  # in no revision's schema
-    if schema["type"] == "array" and "oneOf" in schema["items"]:  # a draft's word for it
-        items = {key: value for key, value in schema["items"].items() if key != "oneOf"}
-        known["items"] = {**items, "anyOf": schema["items"]["oneOf"]}
-    if revision >= SELECTS:
-        return known
+_WORDS = ("title", "description", "default")
+_OPTIONS = ("enum", "enumNames", "oneOf")
+_REST = {"string": ("format",), "array": ("items",)}
+
+
+def _worded(requested_schema: Mapping[str, Any], property_of: Callable[[Mapping[str, Any]], Any]) -> dict[str, Any]:
+    """Return a legal schema with its properties as `property_of` writes them, and nothing of its own."""
+    known = ("type", "required") if property_of is _first else ("$schema", "type", "required")
+    properties = {name: property_of(schema) for name, schema in requested_schema["properties"].items()}
+    return {**{key: requested_schema[key] for key in known if key in requested_schema}, "properties": properties}
+
+
+def _selects(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a legal property in the words of `SELECTS` and later: those of its type, and no others."""
+    type = schema["type"]
+    options = [word for word in _OPTIONS if word in schema]
+    words = ("type", *_WORDS, *(options if type == "string" and options else (*LIMITS[type], *_REST.get(type, ()))))
+    known = {key: value for key, value in schema.items() if key in words}
+    if type == "array":
+        items = schema["items"]
+        titled = items.get("anyOf") or items.get("oneOf")  # the second is a draft's word for it
+        known["items"] = {"type": "string", "enum": items["enum"]} if titled is None else {"anyOf": _titled(titled)}
+    elif "oneOf" in known:
+        known["oneOf"] = _titled(known["oneOf"])
+    return known
+
+
+def _titled(options: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    return [{"const": option["const"], "title": option["title"]} for option in options]
+
+
+def _first(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a legal property in the words of `FIRST`."""
+    known = _selects(schema)
     if schema["type"] != "boolean":
         known.pop("default", None)
-    if schema["type"] == "string" and (options := known.pop("oneOf", None)):
+    if options := known.pop("oneOf", None):
         known["enum"] = [option["const"] for option in options]
         known["enumNames"] = [option["title"] for option in options]
     return known

@@ -5,8 +5,11 @@ Layer: L1; imports `errors` and the rest of this package.
 
 from __future__ import annotations
 
+import math
+import typing
 from collections.abc import Mapping
-from typing import Any, cast
+from functools import lru_cache
+from typing import Any, Generic, NotRequired, Required, TypeVar, cast, get_args, get_origin
 
 import msgspec
 
@@ -15,23 +18,28 @@ from dedalus_mcp.schema.annotations import fit
 from dedalus_mcp.schema.faults import resolve
 from dedalus_mcp.schema.foreign import decode
 from dedalus_mcp.schema.formats import FORMATS
-from dedalus_mcp.schema.forms import SELECTS, accept, check
+from dedalus_mcp.schema.forms import MAX_KEPT, RequestedForm
+from dedalus_mcp.schema.options import Option, options_of, words
 from dedalus_mcp.schema.publish import publish
 from dedalus_mcp.schema.reasons import reasons
 
-__all__ = ("TypedForm",)
+__all__ = ("TypedForm", "typed_form")
+
+T = TypeVar("T")
+
+_NULL = {"type": "null"}
 
 
-class TypedForm:
+class TypedForm(Generic[T]):
     """The form that asks for an instance of a class.
 
     The class is a dataclass, TypedDict, Struct, attrs class or pydantic model.  Its fields are
-    strings, numbers, integers, booleans, dates, enums or literals of strings, or lists of these
-    two; an optional field takes its default when it is not answered.
+    strings, numbers, integers, booleans, dates, enums or literals, or lists of these two; an
+    optional field takes its default, or None, when it is not answered.
 
     Attributes:
-        schema: The requested schema, legal from revision 2025-11-25 on; `forms.reduce` has it
-            for an older one.
+        schema: The requested schema, legal from revision 2025-11-25 on.
+        form: The form of that schema.
     """
 
     def __init__(self, annotation: Any) -> None:
@@ -44,42 +52,130 @@ class TypedForm:
         try:
             self._kind = fit(annotation)
             published = publish(self._kind)
-            definitions = published.get("$defs", {})
-            properties = published.get("properties", {})
+            properties = _properties(published, _hints(annotation))
+            self._options = {field: found for field, (_, found) in properties.items() if found}
+            required = published.get("required", [])
+            self._nulls = [field for field in required if _nullable(published["properties"][field])]
             self.schema: dict[str, Any] = {
                 "type": "object",
-                "properties": {field: _property(schema, definitions) for field, schema in properties.items()},
-                "required": published.get("required", []),
+                "properties": {field: schema for field, (schema, _) in properties.items()},
+                "required": [field for field in required if field not in self._nulls],
             }
-            check(self.schema, SELECTS)
+            self.form = RequestedForm(self.schema)
         except (NameError, TypeError, McpError) as error:
             raise TypeError(f"{name} makes no form: {error}") from error
 
-    def build(self, content: Any) -> Any:
+    def build(self, content: Any) -> T:
         """Return the instance that accepted content makes.
 
         Raises:
             McpError: -32602; the content does not fit, by the schema or by the class itself.
         """
-        accepted = accept(content, self.schema)
+        accepted: dict[str, Any] = {**dict.fromkeys(self._nulls), **self.form.accept(content)}
+        for field, options in self._options.items():
+            if field in accepted:
+                accepted[field] = _values(accepted[field], options)
         try:
-            return msgspec.convert(accepted, self._kind, dec_hook=decode)
+            return cast("T", msgspec.convert(accepted, self._kind, dec_hook=decode))
         except msgspec.ValidationError as error:
             found = reasons(error, "content") or ["content: does not fit"]
             raise McpError(INVALID_PARAMS, "; ".join(found)) from None
 
 
-def _property(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
+def typed_form(annotation: Any) -> TypedForm[Any]:
+    """Return the form of a class, made once.
+
+    Raises:
+        TypeError: As `TypedForm`.
+    """
+    return _kept(annotation)
+
+
+@lru_cache(MAX_KEPT)
+def _kept(annotation: Any) -> TypedForm[Any]:
+    return TypedForm(annotation)
+
+
+def _hints(kind: Any) -> dict[str, Any]:
+    """Return the annotations of a class by the names that are published, as far as they can be told."""
+    if hasattr(kind, "model_fields"):  # pydantic's, and so are the bounds that its schema has already
+        return {_alias(name, field): field.annotation for name, field in kind.model_fields.items()}
+    hints = typing.get_type_hints(get_origin(kind) or kind, include_extras=True)
+    renamed = {field.name: field.encode_name for field in _struct_fields(kind)}
+    return {renamed.get(name, name): _bare(hint) for name, hint in hints.items()}
+
+
+def _struct_fields(kind: Any) -> tuple[Any, ...]:
+    is_struct = isinstance(kind, type) and issubclass(kind, msgspec.Struct)
+    return msgspec.structs.fields(kind) if is_struct else ()
+
+
+def _alias(name: str, field: Any) -> str:
+    alias = field.validation_alias if isinstance(field.validation_alias, str) else field.alias
+    return alias or name
+
+
+def _bare(hint: Any) -> Any:
+    return _bare(get_args(hint)[0]) if get_origin(hint) in {Required, NotRequired} else hint
+
+
+def _properties(
+    published: Mapping[str, Any], hints: Mapping[str, Any]
+) -> dict[str, tuple[dict[str, Any], tuple[Option[Any], ...]]]:
+    """Return each property in the words of a form, and its options."""
+    definitions = published.get("$defs", {})
+    found: dict[str, tuple[dict[str, Any], tuple[Option[Any], ...]]] = {}
+    for name, schema in published.get("properties", {}).items():
+        hint = hints.get(name, str)
+        options = options_of(hint)
+        bounds = publish(fit(hint)) if get_origin(hint) is typing.Annotated else {}
+        found[name] = _property({**resolve(schema, definitions), **bounds}, options), options
+    return found
+
+
+def _nullable(schema: Mapping[str, Any]) -> bool:
+    return _NULL in schema.get("anyOf", ()) or None in schema.get("enum", ())
+
+
+def _property(known: dict[str, Any], options: tuple[Option[Any], ...]) -> dict[str, Any]:
     """Return a published property in the words of a form, as far as there are any."""
-    known = resolve(schema, definitions)
-    branches: list[dict[str, Any]] = [branch for branch in known.get("anyOf", ()) if branch != {"type": "null"}]
+    branches: list[dict[str, Any]] = [branch for branch in known.get("anyOf", ()) if branch != _NULL]
     if len(branches) == 1:
         known = {**branches[0], **{key: value for key, value in known.items() if key != "anyOf"}}
-    if "enum" in known:
-        known = {"type": "string", **known, "enum": [value for value in known["enum"] if value is not None]}
-    items = cast("dict[str, Any]", known.get("items", {}))
-    if "enum" in items:
-        known = {**known, "items": {"type": "string", **items}}
-    unknown = {key for key, value in known.items() if (key, value) == ("default", None)}
-    unknown |= {"format"} if known.get("format") not in FORMATS else set()
-    return {key: value for key, value in known.items() if key not in unknown}
+    if options:
+        known = _with_options(known, options)
+    return {key: value for key, value in _bounded(known).items() if not _unknown(key, value)}
+
+
+def _with_options(known: Mapping[str, Any], options: tuple[Option[Any], ...]) -> dict[str, Any]:
+    sent = {option.value: option.const for option in options}
+    sent |= {value.value: const for value, const in sent.items() if hasattr(value, "value")}
+    kept = {key: value for key, value in known.items() if key not in {"enum", "type"}}
+    default = kept.get("default")
+    if known.get("type") != "array":
+        return {**kept, **words(options), **({} if default is None else {"default": sent[default]})}
+    listed = words(options)
+    items = {"anyOf": listed["oneOf"]} if "oneOf" in listed else listed
+    several = {} if default is None else {"default": [sent[value] for value in default]}
+    return {**kept, "type": "array", "items": items, **several}
+
+
+def _bounded(known: dict[str, Any]) -> dict[str, Any]:
+    """Return the property with bounds that are values themselves: forms know no others."""
+    bounds: dict[str, Any] = {}
+    whole = known.get("type") == "integer"
+    if (above := known.get("exclusiveMinimum")) is not None:
+        bounds["minimum"] = max(math.floor(above) + 1 if whole else above, known.get("minimum", -math.inf))
+    if (below := known.get("exclusiveMaximum")) is not None:
+        bounds["maximum"] = min(math.ceil(below) - 1 if whole else below, known.get("maximum", math.inf))
+    return {**known, **bounds}
+
+
+def _unknown(key: str, value: Any) -> bool:
+    return (key, value) == ("default", None) or (key == "format" and value not in FORMATS)
+
+
+def _values(sent: Any, options: tuple[Option[Any], ...]) -> Any:
+    """Return what the class takes for one constant, or for a list of them."""
+    table = {option.const: getattr(option.value, "value", option.value) for option in options}
+    return [table[const] for const in sent] if isinstance(sent, list) else table[sent]

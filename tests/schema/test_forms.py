@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from dedalus_mcp.errors import INVALID_PARAMS, McpError
 from dedalus_mcp.schema.fields import Field
-from dedalus_mcp.schema.forms import FIRST, SELECTS, accept, check, fields, reduce
+from dedalus_mcp.schema.forms import FIRST, MAX_KEPT_SIZE, SELECTS, accept, check, fields, reduce
+from dedalus_mcp.schema.forms import form as requested
 
 LATEST = "2026-07-28"
 unhurried = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -188,13 +189,56 @@ def test_older_revisions_have_no_forms(revision: str) -> None:
     assert "2025-06-18 or later" in refusal(check, form(a={"type": "string"}), revision)
 
 
-def test_unknown_keywords_are_ignored() -> None:
-    schema = {**form(a={"type": "string", "x-hint": 1, "pattern": "^a", "readOnly": []}), "x-form": 1}
-    check(schema, LATEST)
+@pytest.mark.parametrize("revision", [SELECTS, LATEST])
+@pytest.mark.parametrize(
+    ("given", "sent"),
+    [
+        ({"type": "string", "x-hint": 1, "pattern": "^a", "readOnly": [], "minLength": 1}, {"minLength": 1}),
+        ({"type": "string", "enum": ["b"], "format": "email", "minLength": 9, "examples": ["b"]}, {"enum": ["b"]}),
+        (
+            {"type": "string", "oneOf": [{"const": "b", "title": "B", "x": 1}]},
+            {"oneOf": [{"const": "b", "title": "B"}]},
+        ),
+        ({"type": "integer", "multipleOf": 2, "minLength": 1, "maximum": 3}, {"maximum": 3}),
+        ({"type": "boolean", "minimum": 1, "title": "T", "description": "D"}, {"title": "T", "description": "D"}),
+        (
+            {"type": "array", "uniqueItems": True, "items": {"type": "string", "enum": ["b"], "minLength": 1}},
+            {"items": {"type": "string", "enum": ["b"]}},
+        ),
+    ],
+    ids=repr,
+)
+def test_unknown_keywords_are_ignored_and_not_sent(given: Any, sent: Any, revision: str) -> None:
+    """ELIC-07 to ELIC-13, AMB-14: a strict client must find nothing that the protocol does not know."""
+    schema = {**form(a=given), "x-form": 1, "additionalProperties": False}
+    check(schema, revision)
 
+    assert reduce(schema, revision) == form(a={"type": given["type"], **sent})
+
+
+def test_a_schema_that_comes_again_is_not_worked_out_again() -> None:
+    schema = form(["a"], a={"type": "string", "default": "x"})
+    kept = requested(schema)
+    again = requested(copy.deepcopy(schema))
+    schema["properties"]["a"]["default"] = "y"
+
+    assert again is kept
+    assert requested(schema) is not kept
+    assert kept.accept({}) == {"a": "x"}
+
+
+def test_a_schema_too_long_for_any_person_is_not_kept() -> None:
+    schema = form(a={"type": "string", "description": "x" * MAX_KEPT_SIZE})
+
+    assert requested(schema) is not requested(schema)
     assert accept({"a": "b"}, schema) == {"a": "b"}
-    assert reduce(schema, LATEST)["x-form"] == 1
-    assert reduce(schema, LATEST)["properties"]["a"] == {"type": "string", "x-hint": 1, "readOnly": []}
+
+
+def test_what_is_no_json_is_judged_by_the_same_rules() -> None:
+    schema = form(a={"type": "string", "default": "x", "x-hint": object()})
+
+    assert accept({}, schema) == {"a": "x"}
+    assert refusal(accept, {}, form(a={"type": object()})).startswith("Unsupported schema type")
 
 
 def test_the_first_revision_gets_its_own_words() -> None:
