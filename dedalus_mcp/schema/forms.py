@@ -1,9 +1,9 @@
 """The forms of elicitation: the small subset of JSON Schema that a client can show to a person.
 
-    requested_schema ──form()──▶ RequestedForm    is it legal?              else McpError -32602
-                                   .check(revision)    does it know it?     else McpError -32602
-                                   .worded(revision)   as it goes on that revision's wire
-                                   .accept(content)    does it fit?         else McpError -32602
+    requested_schema ──form_of()──▶ RequestedForm    is it legal?           else McpError -32602
+                                      .check(revision)    does it know it?  else McpError -32602
+                                      .worded(revision)   as it goes on that revision's wire
+                                      .accept(content)    does it fit?      else McpError -32602
 
 Keywords that the protocol does not know are ignored, and never sent.  The same schema comes again
 with each question, so what follows from it is worked out once.
@@ -29,7 +29,7 @@ from dedalus_mcp.schema.fields import LIMITS, Field
 from dedalus_mcp.schema.formats import FORMATS
 from dedalus_mcp.schema.shapes import is_array, is_number, is_object
 
-__all__ = ("FIRST", "SELECTS", "RequestedForm", "accept", "check", "fields", "form", "reduce")
+__all__ = ("FIRST", "SELECTS", "RequestedForm", "accept", "check", "fields", "form_of", "reduce")
 
 FIRST = "2025-06-18"
 """The first revision with forms: scalars, and `enum` with `enumNames`."""
@@ -123,7 +123,7 @@ class RequestedForm:
         return values
 
 
-def form(requested_schema: Any) -> RequestedForm:
+def form_of(requested_schema: Any) -> RequestedForm:
     """Return the form of a schema.
 
     Raises:
@@ -147,7 +147,7 @@ def check(requested_schema: Any, revision: str) -> None:
     Raises:
         McpError: -32602; the message names the property and what is wrong with it.
     """
-    form(requested_schema).check(revision)
+    form_of(requested_schema).check(revision)
 
 
 def reduce(requested_schema: Any, revision: str) -> dict[str, Any]:
@@ -156,7 +156,7 @@ def reduce(requested_schema: Any, revision: str) -> dict[str, Any]:
     Raises:
         McpError: As `check`.
     """
-    return form(requested_schema).worded(revision)
+    return form_of(requested_schema).worded(revision)
 
 
 def fields(requested_schema: Any) -> tuple[Field, ...]:
@@ -165,7 +165,7 @@ def fields(requested_schema: Any) -> tuple[Field, ...]:
     Raises:
         McpError: -32602; the schema is illegal in every revision.
     """
-    return form(requested_schema).fields
+    return form_of(requested_schema).fields
 
 
 def accept(content: Any, requested_schema: Any) -> dict[str, Any]:
@@ -174,7 +174,7 @@ def accept(content: Any, requested_schema: Any) -> dict[str, Any]:
     Raises:
         McpError: -32602; the content does not fit the schema, or the schema is illegal.
     """
-    return form(requested_schema).accept(content)
+    return form_of(requested_schema).accept(content)
 
 
 def _refuse(message: str) -> NoReturn:

@@ -14,7 +14,19 @@ import typing
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import NoneType, UnionType
-from typing import Annotated, Any, Generic, Literal, NotRequired, Required, TypeVar, Union, get_args, get_origin
+from typing import (
+    Annotated,
+    Any,
+    Generic,
+    Literal,
+    NotRequired,
+    Required,
+    TypeGuard,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+)
 
 from dedalus_mcp.schema.shapes import is_object
 
@@ -44,14 +56,16 @@ def listed(options: Any) -> tuple[Option[Any], ...]:
         TypeError: They are none of these.
         ValueError: There is none, or two are sent as the same string.
     """
-    if isinstance(options, type) and issubclass(options, enum.Enum):
+    found: list[Option[Any]]
+    if _is_enum(options):
         found = [_option(member) for member in options]
     elif is_object(options):
         found = [Option(_text(value), _text(title), value) for value, title in options.items()]
     elif isinstance(options, str) or not isinstance(options, Iterable):
         raise TypeError("options are strings, a mapping from values to titles, or an Enum class")
     else:
-        found = [_option(value) for value in options]
+        values: Iterable[Any] = options
+        found = [_option(value) for value in values]
     return _distinct(found)
 
 
@@ -62,7 +76,7 @@ def options_of(annotation: Any) -> tuple[Option[Any], ...]:
         TypeError: Two options are sent as the same string.
     """
     origin, arguments = get_origin(annotation), get_args(annotation)
-    if isinstance(annotation, type) and issubclass(annotation, enum.Enum):
+    if _is_enum(annotation):
         found = [_option(member) for member in annotation]
     elif origin is Literal:
         found = [_option(value) for value in arguments if value is not None]
@@ -87,6 +101,10 @@ def words(options: Iterable[Option[Any]]) -> dict[str, Any]:
     if all(option.title == option.const for option in options):
         return {"type": "string", "enum": [option.const for option in options]}
     return {"type": "string", "oneOf": [{"const": option.const, "title": option.title} for option in options]}
+
+
+def _is_enum(value: object) -> TypeGuard[type[enum.Enum]]:
+    return isinstance(value, type) and issubclass(value, enum.Enum)
 
 
 def _option(value: Any) -> Option[Any]:

@@ -22,10 +22,12 @@ from dedalus_mcp.schema.forms import MAX_KEPT, RequestedForm
 from dedalus_mcp.schema.options import Option, options_of, words
 from dedalus_mcp.schema.publish import publish
 from dedalus_mcp.schema.reasons import reasons
+from dedalus_mcp.schema.shapes import is_array
 
-__all__ = ("TypedForm", "typed_form")
+__all__ = ("TypedForm", "form", "typed_form")
 
 T = TypeVar("T")
+C = TypeVar("C", bound=type[Any])
 
 _NULL = {"type": "null"}
 
@@ -71,12 +73,12 @@ class TypedForm(Generic[T]):
         Raises:
             McpError: -32602; the content does not fit, by the schema or by the class itself.
         """
-        accepted: dict[str, Any] = {**dict.fromkeys(self._nulls), **self.form.accept(content)}
+        accepted = self.form.accept(content)
         for field, options in self._options.items():
             if field in accepted:
                 accepted[field] = _values(accepted[field], options)
         try:
-            return cast("T", msgspec.convert(accepted, self._kind, dec_hook=decode))
+            return cast("T", msgspec.convert({**dict.fromkeys(self._nulls), **accepted}, self._kind, dec_hook=decode))
         except msgspec.ValidationError as error:
             found = reasons(error, "content") or ["content: does not fit"]
             raise McpError(INVALID_PARAMS, "; ".join(found)) from None
@@ -88,7 +90,24 @@ def typed_form(annotation: Any) -> TypedForm[Any]:
     Raises:
         TypeError: As `TypedForm`.
     """
+    try:
+        hash(annotation)
+    except TypeError:
+        return TypedForm(annotation)
     return _kept(annotation)
+
+
+def form(cls: C) -> C:
+    """Mark a class as a form, so that one that nobody could be asked for is refused where it is written.
+
+    The class stays as it is, and classes without the mark make forms too: those are looked at
+    when they are first asked for.
+
+    Raises:
+        TypeError: The class has a field that no form can ask for; the text names it.
+    """
+    typed_form(cls)
+    return cls
 
 
 @lru_cache(MAX_KEPT)
@@ -106,8 +125,7 @@ def _hints(kind: Any) -> dict[str, Any]:
 
 
 def _struct_fields(kind: Any) -> tuple[Any, ...]:
-    is_struct = isinstance(kind, type) and issubclass(kind, msgspec.Struct)
-    return msgspec.structs.fields(kind) if is_struct else ()
+    return msgspec.structs.fields(kind) if hasattr(kind, "__struct_fields__") else ()
 
 
 def _alias(name: str, field: Any) -> str:
@@ -178,4 +196,4 @@ def _unknown(key: str, value: Any) -> bool:
 def _values(sent: Any, options: tuple[Option[Any], ...]) -> Any:
     """Return what the class takes for one constant, or for a list of them."""
     table = {option.const: getattr(option.value, "value", option.value) for option in options}
-    return [table[const] for const in sent] if isinstance(sent, list) else table[sent]
+    return [table[const] for const in sent] if is_array(sent) else table[sent]

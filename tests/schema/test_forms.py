@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from dedalus_mcp.errors import INVALID_PARAMS, McpError
 from dedalus_mcp.schema.fields import Field
 from dedalus_mcp.schema.forms import FIRST, MAX_KEPT_SIZE, SELECTS, accept, check, fields, reduce
-from dedalus_mcp.schema.forms import form as requested
+from dedalus_mcp.schema.forms import form_of as requested
 
 LATEST = "2026-07-28"
 unhurried = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
