@@ -61,11 +61,10 @@ def listed(options: Any) -> tuple[Option[Any], ...]:
         found = [_option(member) for member in options]
     elif is_object(options):
         found = [Option(_text(value), _text(title), value) for value, title in options.items()]
-    elif isinstance(options, str) or not isinstance(options, Iterable):
-        raise TypeError("options are strings, a mapping from values to titles, or an Enum class")
+    elif _is_listing(options):
+        found = [_option(value) for value in options]
     else:
-        values: Iterable[Any] = options
-        found = [_option(value) for value in values]
+        raise TypeError("options are strings, a mapping from values to titles, or an Enum class")
     return _distinct(found)
 
 
@@ -105,6 +104,10 @@ def words(options: Iterable[Option[Any]]) -> dict[str, Any]:
 
 def _is_enum(value: object) -> TypeGuard[type[enum.Enum]]:
     return isinstance(value, type) and issubclass(value, enum.Enum)
+
+
+def _is_listing(value: object) -> TypeGuard[Iterable[Any]]:
+    return isinstance(value, Iterable) and not isinstance(value, str)
 
 
 def _option(value: Any) -> Option[Any]:
