@@ -71,6 +71,7 @@ THIRD_PARTY = {
 
 THIRD_PARTY_OF = {
     "dedalus_mcp.jsonrpc.tasks": {"trio"},  # only when that is the loop that runs
+    "dedalus_mcp.schema.json_schema": {"jsonschema_rs"},  # only when an author gives a schema
     "dedalus_mcp_transports.http_client": {"httpx"},
     "dedalus_mcp_transports.http_serve": {"uvicorn"},
 }

@@ -10,6 +10,7 @@ from typing import Any, TypeVar, overload
 
 import msgspec
 
+from dedalus_mcp.server.rendering import is_mapping
 from dedalus_mcp.server.specs import (
     CompletionSpec,
     PromptSpec,
@@ -37,6 +38,8 @@ def tool(
     *,
     description: str | None = None,
     title: str | None = None,
+    input_schema: Mapping[str, Any] | None = None,
+    output_schema: Mapping[str, Any] | None = None,
     annotations: ToolAnnotations | Mapping[str, Any] | None = None,
     icons: Sequence[Icon | Mapping[str, Any]] | None = None,
     meta: Mapping[str, Any] | None = None,
@@ -47,6 +50,8 @@ def tool(  # noqa: PLR0913 - the keywords of a decorator are its vocabulary
     *,
     description: str | None = None,
     title: str | None = None,
+    input_schema: Mapping[str, Any] | None = None,
+    output_schema: Mapping[str, Any] | None = None,
     annotations: ToolAnnotations | Mapping[str, Any] | None = None,
     icons: Sequence[Icon | Mapping[str, Any]] | None = None,
     meta: Mapping[str, Any] | None = None,
@@ -61,6 +66,10 @@ def tool(  # noqa: PLR0913 - the keywords of a decorator are its vocabulary
         name: What clients call it; the function's name if None.
         description: For the model; the docstring without its sections if None.
         title: For people.
+        input_schema: A JSON Schema of the arguments, to be published as it is and enforced, in
+            place of the signature's.  A function of one parameter that is no property takes all
+            arguments as one mapping.  This and the next need the extra `dedalus-mcp[schema]`.
+        output_schema: A JSON Schema of what it returns, likewise.
         annotations: Hints on what it does.
         icons: Icons as such or as mappings with `src` (or `url`).
         meta: The tool's `_meta`.
@@ -79,6 +88,8 @@ def tool(  # noqa: PLR0913 - the keywords of a decorator are its vocabulary
         name=name,
         description=description,
         title=title,
+        input_schema=_schema(input_schema, "input_schema"),
+        output_schema=_schema(output_schema, "output_schema"),
         annotations=_annotations(annotations, ToolAnnotations),
         icons=icons_of(icons),
         meta=dict(meta) if meta else None,
@@ -285,6 +296,14 @@ def _annotations(annotations: A | Mapping[str, Any] | None, kind: type[A]) -> A 
         return msgspec.convert(annotations, kind)
     except msgspec.ValidationError as error:
         raise TypeError(f"annotations: {error}") from None
+
+
+def _schema(schema: object, name: str) -> dict[str, Any] | None:
+    if schema is None:
+        return None
+    if not is_mapping(schema):
+        raise TypeError(f"{name} is a mapping, not {schema!r:.80}")
+    return dict(schema)
 
 
 def _uri(text: object, usage: str) -> str:

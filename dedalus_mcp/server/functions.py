@@ -6,11 +6,12 @@ Layer: L4.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
 from dedalus_mcp.schema.arguments import Arguments
+from dedalus_mcp.schema.given import GivenArguments
 from dedalus_mcp.schema.signature import is_async
 from dedalus_mcp.server.injection import context_for, is_context
 from dedalus_mcp.threads import Threads
@@ -24,18 +25,24 @@ class Function:
     Args:
         fn: The function.
         inline: Run a plain `def` in the event loop.
+        input_schema: What clients may pass to it; None to take that from its signature.
 
     Attributes:
         arguments: What clients may pass to it.
 
     Raises:
         TypeError: Its signature cannot be published.
+        ImportError, ValueError: See `GivenArguments`.
     """
 
     __slots__ = ("_inline", "arguments")
 
-    def __init__(self, fn: Callable[..., Any], *, inline: bool) -> None:
-        self.arguments = Arguments.of(fn, injected=is_context)
+    def __init__(self, fn: Callable[..., Any], *, inline: bool, input_schema: Mapping[str, Any] | None = None) -> None:
+        self.arguments: Arguments | GivenArguments = (
+            Arguments.of(fn, injected=is_context)
+            if input_schema is None
+            else GivenArguments(fn, input_schema, injected=is_context)
+        )
         self._inline = inline or is_async(fn)
 
     async def run(self, values: dict[str, Any], threads: Threads) -> Any:

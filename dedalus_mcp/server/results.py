@@ -21,6 +21,7 @@ from typing import Any
 
 import msgspec
 
+from dedalus_mcp.schema.given import GivenReturns
 from dedalus_mcp.schema.plain import plain
 from dedalus_mcp.schema.returns import BOX, Returns
 from dedalus_mcp.server.rendering import as_block, is_list, is_mapping
@@ -37,17 +38,19 @@ def failed(text: str) -> CallToolResult:
     return CallToolResult(content=[TextContent(text=text)], isError=True)
 
 
-def result_of(value: Any, returns: Returns) -> CallToolResult:
+def result_of(value: Any, returns: Returns | GivenReturns) -> CallToolResult:
     """Make the result of `tools/call` of what a tool returned.
 
     Args:
         value: See the module.
-        returns: What the tool's return annotation promises.
+        returns: What the tool promises.
 
     Raises:
         ValueError: The value is not what was promised, or cannot be JSON.
     """
     if isinstance(value, CallToolResult):
+        if isinstance(returns, GivenReturns) and not value.isError:
+            returns.check(value.structuredContent)
         return value
     if reads_once(value):
         raise ValueError(f"a {type(value).__name__}, which can be read once; return a list")

@@ -39,6 +39,8 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True):
     name: str | None = None
     description: str | None = None
     title: str | None = None
+    input_schema: dict[str, Any] | None = None
+    output_schema: dict[str, Any] | None = None
     annotations: ToolAnnotations | None = None
     icons: list[Icon] | None = None
     meta: dict[str, Any] | None = None

@@ -15,6 +15,7 @@ from msgspec import Raw
 from dedalus_mcp.errors import INVALID_PARAMS, AskFailed, CapabilityMissing, InvalidArguments, McpError, ToolError
 from dedalus_mcp.jsonrpc.failures import only_mcp_error
 from dedalus_mcp.schema.arguments import summary
+from dedalus_mcp.schema.given import GivenReturns
 from dedalus_mcp.schema.returns import Returns
 from dedalus_mcp.server.context import active_context
 from dedalus_mcp.server.functions import Function
@@ -45,8 +46,10 @@ class _Registered:
     __slots__ = ("definition", "function", "returns")
 
     def __init__(self, fn: Callable[..., Any], spec: ToolSpec) -> None:
-        self.function = Function(fn, inline=spec.inline)
-        self.returns = Returns.of(fn, opaque=_opaque)
+        self.function = Function(fn, inline=spec.inline, input_schema=spec.input_schema)
+        self.returns = (
+            Returns.of(fn, opaque=_opaque) if spec.output_schema is None else GivenReturns(spec.output_schema)
+        )
         self.definition = Tool(
             name=_name_of(fn, spec),
             title=spec.title,
@@ -93,6 +96,7 @@ class Tools:
 
         Raises:
             TypeError: Its signature cannot be published, or it has no name.
+            ImportError, ValueError: A schema that it is given cannot be enforced.
         """
         tool = _Registered(fn, spec)
         if tool.definition.name in self._by_name:

@@ -156,7 +156,38 @@ async def take_mirrored(
     return f"Region: {region}"
 
 
-_RULES = (test_missing_capability, take_mirrored)
+_ADDRESS_BOOK: dict[str, Any] = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "type": "object",
+    "$defs": {
+        "address": {
+            "$anchor": "addressDef",
+            "type": "object",
+            "properties": {"street": {"type": "string"}, "city": {"type": "string"}},
+        }
+    },
+    "properties": {
+        "name": {"type": "string"},
+        "address": {"$ref": "#/$defs/address"},
+        "contactMethod": {"type": "string", "enum": ["phone", "email"]},
+        "phone": {"type": "string"},
+        "email": {"type": "string"},
+    },
+    "allOf": [{"anyOf": [{"required": ["phone"]}, {"required": ["email"]}]}],
+    "if": {"properties": {"contactMethod": {"const": "phone"}}, "required": ["contactMethod"]},
+    "then": {"required": ["phone"]},
+    "else": {"required": ["email"]},
+    "additionalProperties": False,
+}
+
+
+@tool(input_schema=_ADDRESS_BOOK)
+async def json_schema_2020_12_tool(contact: dict[str, Any]) -> str:
+    """Take what no signature can say."""
+    return f"Contact with {', '.join(contact)}"
+
+
+_RULES = (test_missing_capability, take_mirrored, json_schema_2020_12_tool)
 
 
 # What they ask.

@@ -35,7 +35,6 @@ TASKS = "the tasks extension"
 LATER = {
     "2025-11-25": {
         "tools-call-sampling": SAMPLING,
-        "json-schema-2020-12": "tools with a given input schema",
         "server-sse-polling": "handlers that end their stream",
     },
     "2026-07-28": {
@@ -61,7 +60,6 @@ LATER = {
         "tasks-status-notifications": TASKS,
         "tasks-required-task-error": TASKS,
         "tasks-mrtr-composition": TASKS,
-        "json-schema-2020-12": "tools with a given input schema",
     },
 }
 SCENARIOS = {"2025-11-25": 33, "2026-07-28": 50}
