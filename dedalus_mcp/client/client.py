@@ -8,26 +8,24 @@ Layer: L4; `connect` is a door to `dedalus_mcp.run`.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Generator, Mapping
+from collections.abc import Mapping
 from functools import partial
 from types import TracebackType
 from typing import Any, Self, TypeVar, get_args
 
 import msgspec
 
+from dedalus_mcp.client.answers import Answers, ElicitationHandler, SamplingHandler, UrlElicitationHandler
+from dedalus_mcp.client.any_request import AnyRequest, ProgressHandler
 from dedalus_mcp.client.completing import CompletionRequests
-from dedalus_mcp.client.delivery import Delivery, hearing
-from dedalus_mcp.client.handlers import (
-    ElicitationHandler,
-    Handlers,
-    LoggingHandler,
-    ResourceUpdatedHandler,
-    UrlElicitationHandler,
-)
+from dedalus_mcp.client.connecting import Connecting
+from dedalus_mcp.client.handlers import Handlers, LoggingHandler, ResourceUpdatedHandler
 from dedalus_mcp.client.link import Agreement, Link
 from dedalus_mcp.client.opening import Opening, open_link
 from dedalus_mcp.client.reading import ResourceRequests
 from dedalus_mcp.client.requesting import Requests, SessionLostHandler
+from dedalus_mcp.client.roots import RootsSource
+from dedalus_mcp.client.rounds import MAX_ROUNDS, Rounds
 from dedalus_mcp.client.timeouts import DEFAULT, Default, TimeoutLike, timeout_of
 from dedalus_mcp.errors import ConnectionLost, ToolError
 from dedalus_mcp.jsonrpc.clock import Timeout
@@ -40,9 +38,9 @@ from dedalus_mcp.types import (
     ListPromptsResult,
     ListToolsResult,
     LoggingLevel,
+    NotificationParams,
     PaginatedRequestParams,
     PaginatedResult,
-    ProgressNotificationParams,
     RequestParams,
     ServerCapabilities,
     SetLevelRequestParams,
@@ -52,57 +50,34 @@ from dedalus_mcp.types.methods import (
     DISCOVER,
     LOGGING_SET_LEVEL,
     PING,
-    PROGRESS,
     PROMPTS_GET,
     PROMPTS_LIST,
+    ROOTS_LIST_CHANGED,
     TOOLS_CALL,
     TOOLS_LIST,
 )
 from dedalus_mcp.types.revisions import MODERN
 
-__all__ = ("Connecting", "MCPClient", "ProgressHandler")
+__all__ = ("MCPClient",)
 
 P = TypeVar("P", bound=RequestParams)
 R = TypeVar("R")
 PageT = TypeVar("PageT", bound=PaginatedResult)
 
-ProgressHandler = Callable[[ProgressNotificationParams], Awaitable[None] | None]
-"""Hears the progress of one call, in order.  A plain `def` must not block."""
 
-
-class Connecting:
-    """A connection about to be made: await it for the client, or enter it and have it closed."""
-
-    def __init__(self, open_client: Callable[[], Awaitable[MCPClient]]) -> None:
-        self._open_client = open_client
-        self._client: MCPClient | None = None
-
-    def __await__(self) -> Generator[Any, Any, MCPClient]:
-        return self._open_client().__await__()
-
-    async def __aenter__(self) -> MCPClient:
-        if self._client is not None:
-            raise RuntimeError("this connection is entered already; call MCPClient.connect() for another")
-        self._client = await self._open_client()
-        return self._client
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        client, self._client = self._client, None
-        assert client is not None, "entered first"
-        await client.close()
-
-
-class MCPClient(ResourceRequests, CompletionRequests):
+class MCPClient(AnyRequest, ResourceRequests, CompletionRequests):
     """A client of one server, made by `connect`.  Usable and closable from any task of its event loop."""
 
     def __init__(
-        self, link: Link, agreement: Agreement, opening: Opening, on_session_lost: SessionLostHandler | None = None
+        self,
+        link: Link,
+        agreement: Agreement,
+        opening: Opening,
+        on_session_lost: SessionLostHandler | None = None,
+        max_rounds: int = MAX_ROUNDS,
     ) -> None:
-        self._link = link
-        self._timeout = opening.timeout
         self._requests = Requests(link, agreement, opening, on_session_lost)
+        super().__init__(link, Rounds(link, self._requests, max_rounds), opening.timeout)
 
     @classmethod
     def connect(  # noqa: PLR0913 - the settings of a connection, by keyword
@@ -111,17 +86,21 @@ class MCPClient(ResourceRequests, CompletionRequests):
         *,
         elicitation: ElicitationHandler | None = None,
         elicitation_url: UrlElicitationHandler | None = None,
+        sampling: SamplingHandler | None = None,
+        sampling_tools: bool = False,
+        roots: RootsSource | None = None,
         logging: LoggingHandler | None = None,
         resource_updated: ResourceUpdatedHandler | None = None,
         revision: str | None = None,
         client_info: Implementation | None = None,
         timeout: TimeoutLike = 60.0,
         probe_timeout: float = 5.0,
+        max_rounds: int = MAX_ROUNDS,
         headers: Mapping[str, str] | None = None,
         auth: Any = None,
         http_client: Any = None,
         on_session_lost: SessionLostHandler | None = None,
-    ) -> Connecting:
+    ) -> Connecting[MCPClient]:
         """Connect to a server.
 
         What the client can do is declared exactly as handlers are given.
@@ -133,7 +112,11 @@ class MCPClient(ResourceRequests, CompletionRequests):
                 plain one that runs in a worker thread.  It takes `ElicitRequestParams`, or a
                 `Form` if its parameter is annotated so, and returns an `ElicitResult`, or the
                 content of an accepted one.
-            elicitation_url: Answers requests to send the user to a page (2025-11-25).
+            elicitation_url: Answers requests to send the user to a page (2025-11-25 and later).
+            sampling: Asks your model for the server; called as `elicitation` is.
+            sampling_tools: Whether it takes tools (2025-11-25 and later).
+            roots: The roots to tell servers of: `Root` objects, ``file:`` URIs, `pathlib.Path`s; or
+                a function, plain or async, that returns them.
             logging: Hears log messages, from level "info" on: see `set_logging_level`.
             resource_updated: Hears of changes of the resources of `subscribe_resource`, in order.
             revision: The one protocol revision to speak; None to find out the newest in common,
@@ -143,6 +126,7 @@ class MCPClient(ResourceRequests, CompletionRequests):
                 `Timeout`; None for no limit.  It stands still while the user is asked.
             probe_timeout: How long a server may ignore the probe for 2026-07-28 before it
                 counts as an older one, in seconds.
+            max_rounds: How often the server may ask back before it answers one request (2026-07-28).
             headers: What every request to a URL says; this and the next two are for a URL only,
                 and `StreamableHttp` takes more.
             auth: An `httpx.Auth`, or whatever else the HTTP client takes for `auth=`.
@@ -154,8 +138,8 @@ class MCPClient(ResourceRequests, CompletionRequests):
             What to await for a client, or to enter with `async with` for one that is closed.
 
         Raises:
-            TypeError: `target` is nothing that can be connected to.
-            ValueError: `revision` is none, or a string is no URL.
+            TypeError: `target` is nothing that can be connected to, or a handler no function.
+            ValueError: `revision` is none, a string no URL, a root no ``file:`` URI.
             OSError: The connection cannot be made; over HTTP an `MCPConnectionError`, whose
                 classes tell why.
             ConnectionLost: It ended meanwhile; the reason says what the server left behind.
@@ -165,18 +149,19 @@ class MCPClient(ResourceRequests, CompletionRequests):
         """
         from dedalus_mcp.run import open_target  # noqa: PLC0415 - the door: run knows the transports
 
-        for handler in (elicitation, elicitation_url, logging, resource_updated):
+        for handler in (elicitation, elicitation_url, sampling, logging, resource_updated):
             if handler is not None and not callable(handler):
                 raise TypeError(f"a handler is a function, not {handler!r}")
+        answers = Answers(
+            elicitation=elicitation,
+            elicitation_url=elicitation_url,
+            sampling=sampling,
+            sampling_tools=sampling_tools,
+            roots=roots,
+        )
         patience = timeout_of(timeout)
         opening = Opening(
-            make_handlers=partial(
-                Handlers,
-                elicitation=elicitation,
-                elicitation_url=elicitation_url,
-                logging=logging,
-                resource_updated=resource_updated,
-            ),
+            make_handlers=partial(Handlers, answers=answers, logging=logging, resource_updated=resource_updated),
             info=client_info or Implementation(name="dedalus-mcp", version="0"),
             revision=revision,
             timeout=patience,
@@ -187,7 +172,7 @@ class MCPClient(ResourceRequests, CompletionRequests):
         async def open_client() -> MCPClient:
             opened = open_target(target, headers=headers, auth=auth, http_client=http_client)
             link, agreement = await open_link(opened, opening)
-            return cls(link, agreement, opening, on_session_lost)
+            return cls(link, agreement, opening, on_session_lost, max_rounds)
 
         return Connecting(open_client)
 
@@ -225,37 +210,6 @@ class MCPClient(ResourceRequests, CompletionRequests):
         """How to use the server, for the model."""
         return self._requests.agreement.instructions
 
-    async def request(
-        self,
-        method: Method[P, R],
-        params: P,
-        *,
-        timeout: TimeoutLike | Default = DEFAULT,
-        progress: ProgressHandler | None = None,
-    ) -> R:
-        """Make any request and return its typed result.
-
-        Where the reply gets lost, or the server has lost the session, what is safe to be
-        repeated is sent once more.
-
-        Args:
-            method: One of `dedalus_mcp.types.methods`.
-            params: Its params.
-            timeout: How long to wait, in seconds or as a `Timeout`; None for no limit; the
-                client's own if not given.
-            progress: Hears how far the server is.
-
-        Raises:
-            McpError: The server's error.
-            RequestTimeout: No reply came in time; the server was told to stop.
-            ConnectionLost: The connection is over.
-            MCPConnectionError: This request failed, over HTTP; its classes tell why.
-            RemoteProtocolError: The reply is not legal.
-            LocalProtocolError: The params are not JSON, or too many requests are open.
-        """
-        heard = None if progress is None else hearing(PROGRESS, Delivery(progress, self._link.deliveries))
-        return await self._requests.make(method, params, timeout=self._patience(timeout), progress=heard)
-
     async def ping(self, *, timeout: TimeoutLike | Default = DEFAULT) -> None:
         """Return when the server has answered.  2026-07-28 has no ping: `server/discover` stands for it.
 
@@ -278,6 +232,22 @@ class MCPClient(ResourceRequests, CompletionRequests):
             self._link.log_from(level)
         else:
             await self.request(LOGGING_SET_LEVEL, SetLevelRequestParams(level=level))
+
+    async def notify_roots_list_changed(self) -> None:
+        """Tell the server that the roots have changed; it asks again if it cares.
+
+        2026-07-28 has no such notice: its servers ask when they need to know.
+
+        Raises:
+            RuntimeError: The client was given no roots to tell of.
+            ConnectionLost: The connection is over.
+        """
+        if not self._link.answers.takes("roots/list"):
+            raise RuntimeError("this client has no roots: give MCPClient.connect(roots=...)")
+        if self._link.ended is not None:
+            raise ConnectionLost(self._link.ended)
+        if self.revision not in MODERN:
+            self._link.notify(ROOTS_LIST_CHANGED, NotificationParams())
 
     async def list_tools(self, *, timeout: TimeoutLike | Default = DEFAULT) -> ListToolsResult:
         """Return all tools, from as many pages as there are.
@@ -379,9 +349,6 @@ class MCPClient(ResourceRequests, CompletionRequests):
     ) -> PageT:
         """Return a whole list, whose result holds it in the member `listed`; raises what `list_tools` does."""
         return await self._requests.make_all(method, listed, timeout=self._patience(timeout))
-
-    def _patience(self, timeout: TimeoutLike | Default) -> Timeout | None:
-        return self._timeout if isinstance(timeout, Default) else timeout_of(timeout)
 
 
 def _string(value: Any) -> str:

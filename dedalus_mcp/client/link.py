@@ -34,7 +34,7 @@ from dedalus_mcp.types.meta import (
 from dedalus_mcp.types.method import Method, NotificationMethod
 from dedalus_mcp.types.revisions import LATEST_LEGACY, MODERN, V2025_03_26, shape
 
-__all__ = ("Agreement", "Link")
+__all__ = ("Agreement", "InputRequired", "Link")
 
 P = TypeVar("P", bound=RequestParams)
 R = TypeVar("R")
@@ -56,6 +56,25 @@ class Agreement(msgspec.Struct, frozen=True, kw_only=True):
     instructions: str | None
 
 
+class InputRequired(RemoteProtocolError):
+    """The server wants to know something before it answers: see `rounds`.
+
+    A violation of the protocol for whoever made a request that carries no rounds.
+
+    Attributes:
+        method: What was called.
+        result: What it wants to know.
+    """
+
+    def __init__(self, method: str, result: InputRequiredResult) -> None:
+        super().__init__(method, result)
+        self.method = method
+        self.result = result
+
+    def __str__(self) -> str:
+        return f"the server asks for input to {self.method!r}, which was not offered"
+
+
 class Link:
     """A connection to a server.
 
@@ -67,6 +86,7 @@ class Link:
     Attributes:
         revision: The revision that we write and read.
         deliveries: The callbacks that hear of it.
+        answers: What answers the server's questions.
     """
 
     def __init__(self, duplex: Duplex, make_handlers: Callable[[Deliveries], Handlers], info: Implementation) -> None:
@@ -75,11 +95,11 @@ class Link:
         handlers = make_handlers(self.deliveries)
         self._conversation = Conversation(handlers, duplex, answers_malformed=False)
         self._peer = handlers.peer = self._conversation.peer
+        self._handlers = handlers
         self._envelope: dict[str, Any] = {}
         self._tokens = itertools.count(1)
         self.info = info
-        self.capabilities = handlers.capabilities
-        self._hears_logs = handlers.hears_logs
+        self.answers = handlers.answers
         self.revision = LATEST_LEGACY
         self._tasks.start(self._conversation.run, lambda: None, detached=True)
 
@@ -90,7 +110,7 @@ class Link:
 
     def speak(self, revision: str) -> None:
         """Write and read this revision from now on."""
-        self.revision = revision
+        self.revision = self._handlers.revision = revision
         self._peer.batches = revision == V2025_03_26
         if revision in MODERN:
             self._envelope = {
@@ -98,15 +118,12 @@ class Link:
                 CLIENT_CAPABILITIES_KEY: self.capabilities_in(revision),
                 CLIENT_INFO_KEY: shape(self.info, revision),
             }
-            if self._hears_logs:
+            if self._handlers.hears_logs:
                 self.log_from("info")  # what legacy servers start with; here nothing comes unasked
 
     def capabilities_in(self, revision: str) -> Any:
         """What we declare to a server of that revision."""
-        declared = self.capabilities
-        if revision in MODERN:  # its questions come in rounds, which this client does not play yet
-            declared = msgspec.structs.replace(declared, elicitation=None)
-        return shape(declared, revision)
+        return shape(self.answers.capabilities, revision)
 
     def log_from(self, level: str) -> None:
         """Ask for log messages of later requests, from this level on (2026-07-28)."""
@@ -119,6 +136,7 @@ class Link:
 
         Raises:
             McpError: The server's error.
+            InputRequired: The server wants to know something first.
             RemoteProtocolError: The server's result is none of this method.
             RequestTimeout: No reply came in time.
             ConnectionLost: No reply can come.
@@ -133,6 +151,10 @@ class Link:
             method.name, shaped, timeout=timeout, progress=None if token is None else (token, progress)
         )
         return self._decoded(method, raw)
+
+    async def over(self) -> None:
+        """Return when the connection is."""
+        await self._tasks.wait()
 
     def notify(self, notification: NotificationMethod[Any], params: Any) -> None:
         """Send a notification."""
@@ -153,5 +175,5 @@ class Link:
         except (msgspec.DecodeError, RecursionError) as error:
             raise RemoteProtocolError(f"the result of {method.name!r} is not legal: {error}") from error
         if isinstance(outcome, InputRequiredResult):
-            raise RemoteProtocolError(f"the server asks for input to {method.name!r}, which was not offered")
+            raise InputRequired(method.name, outcome)
         return outcome

@@ -73,7 +73,10 @@ def lenient(cls: type[WireT], members: Mapping[str, Any]) -> WireT:
     made: dict[str, Any] = {}
     for name, (empty, make) in parts.items():
         if name in there:
-            made[name] = make(there[name])
+            try:
+                made[name] = make(there[name])
+            except msgspec.ValidationError as error:  # whose path begins in there
+                raise msgspec.ValidationError(f"{error} - in `{name}`") from None
             there[name] = empty
     return msgspec.structs.replace(msgspec.convert(there, cls), **made)
 

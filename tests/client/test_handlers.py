@@ -14,7 +14,8 @@ import pytest
 from msgspec import UNSET, Raw
 
 from dedalus_mcp import Form, MCPClient, McpError, MCPServer, tool
-from dedalus_mcp.client import handlers
+from dedalus_mcp.client import answers
+from dedalus_mcp.client.answers import Answers
 from dedalus_mcp.client.delivery import Deliveries
 from dedalus_mcp.client.handlers import Handlers
 from dedalus_mcp.errors import ErrorData
@@ -142,11 +143,11 @@ def test_a_client_declares_what_it_has_handlers_for() -> None:
     """ELIC-01, ELIC-02."""
 
     def declared(**handlers: Any) -> Any:
-        return Handlers(Deliveries(), **handlers).capabilities.elicitation
+        return Answers(**handlers).capabilities.elicitation
 
     handler: Callable[[Any], Any] = dict
     assert declared() is None
-    assert declared(logging=handler) is None
+    assert declared(sampling=handler) is None
     both = declared(elicitation=handler, elicitation_url=handler)
     assert both.form is not None
     assert both.url is not None
@@ -172,7 +173,7 @@ async def test_bad_and_unknown_notices_are_dropped(caplog: pytest.LogCaptureFixt
 
 async def test_threads_of_questions_taken_back_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """A server that asks and cancels in turn gets no thread for each question."""
-    monkeypatch.setattr(handlers, "MAX_ASKED", 2)
+    monkeypatch.setattr(answers, "MAX_ASKED", 2)
     begun, let_go, over = threading.Semaphore(0), threading.Event(), anyio.Event()
     question = {"message": "n?", "requestedSchema": SCHEMA}
 

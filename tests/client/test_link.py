@@ -10,10 +10,17 @@ import pytest
 from anyio import wait_all_tasks_blocked
 
 from dedalus_mcp import ConnectionLost, Timeout
+from dedalus_mcp.client.answers import Answers
 from dedalus_mcp.client.handlers import Handlers
-from dedalus_mcp.client.link import Link
-from dedalus_mcp.errors import RemoteProtocolError
-from dedalus_mcp.types import CallToolRequestParams, Implementation, NotificationParams, RequestParams
+from dedalus_mcp.client.link import InputRequired, Link
+from dedalus_mcp.types import (
+    CallToolRequestParams,
+    ElicitRequestParams,
+    ElicitResult,
+    Implementation,
+    NotificationParams,
+    RequestParams,
+)
 from dedalus_mcp.types.methods import INITIALIZED, PING, TOOLS_CALL
 from dedalus_mcp_transports.memory import pair
 from tests.client.counting import back_to, living_tasks
@@ -29,6 +36,10 @@ def linked(**handlers: Any) -> tuple[Link, Raw]:
     return Link(near, partial(Handlers, **handlers), Implementation(name="me", version="1")), Raw(far)
 
 
+async def nobody(params: ElicitRequestParams) -> ElicitResult:
+    return ElicitResult(action="cancel")
+
+
 async def answer(raw: Raw, result: Any) -> dict[str, Any]:
     asked: dict[str, Any] = await raw.hear()
     await raw.say({"id": asked["id"], "result": result})
@@ -37,7 +48,7 @@ async def answer(raw: Raw, result: Any) -> dict[str, Any]:
 
 async def test_a_modern_request_carries_the_envelope_and_a_legacy_one_does_not() -> None:
     for revision, members in ((LEGACY, 0), (MODERN, 3)):
-        link, raw = linked(elicitation=dict)
+        link, raw = linked(answers=Answers(elicitation=nobody))
         link.speak(revision)
         heard: list[dict[str, Any]] = []
         async with anyio.create_task_group() as group:
@@ -54,12 +65,12 @@ async def test_a_modern_request_carries_the_envelope_and_a_legacy_one_does_not()
 
 
 async def test_capabilities_are_declared_in_the_words_of_the_revision() -> None:
-    """ELIC-01, ELIC-02; the handshake declares what 2026-07-28 cannot ask yet."""
-    link, _ = linked(elicitation=dict)
+    """ELIC-01, ELIC-02."""
+    link, _ = linked(answers=Answers(elicitation=nobody))
 
-    assert link.capabilities_in("2025-03-26") is not None
+    assert link.capabilities_in("2025-03-26").elicitation is None
     assert link.capabilities_in(LEGACY).elicitation is not None
-    assert link.capabilities_in(MODERN).elicitation is None
+    assert link.capabilities_in(MODERN).elicitation is not None
     await link.close()
 
 
@@ -101,7 +112,7 @@ async def test_a_timeout_that_progress_resets_asks_for_progress() -> None:
     await link.close()
 
 
-async def test_a_result_that_asks_for_input_is_refused_where_none_was_offered() -> None:
+async def test_a_result_that_asks_for_input_is_an_error_that_holds_the_questions() -> None:
     link, raw = linked()
     link.speak(MODERN)
 
@@ -110,8 +121,9 @@ async def test_a_result_that_asks_for_input_is_refused_where_none_was_offered() 
 
     async with anyio.create_task_group() as group:
         group.start_soon(far)
-        with pytest.raises(RemoteProtocolError, match="asks for input"):
+        with pytest.raises(InputRequired, match="asks for input to 'tools/call'") as caught:
             await link.request(TOOLS_CALL, CallToolRequestParams(name="x"))
+        assert caught.value.result.requestState == "s"
     await link.close()
 
 
