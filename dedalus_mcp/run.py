@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, cast
 import anyio
 from anyio.abc import TaskStatus
 
+from dedalus_mcp.jsonrpc.codec import Decoded
 from dedalus_mcp.jsonrpc.duplex import Conversation
 from dedalus_mcp.jsonrpc.peer import Peer
 from dedalus_mcp.jsonrpc.tasks import Tasks
@@ -121,17 +122,24 @@ class Hosted:
 
 
 class _HostedConversation:
+    __slots__ = ("_answering", "_peer")
+
     def __init__(self, server: MCPServer, channel: Channel) -> None:
         self._answering = server.answering()
         self._peer = Peer(self._answering, channel, answers_malformed=True, limits=server.config.limits)
-        self._answering.peer = self._peer
-        self.take = self._peer.take
-        self.close = self._peer.close
-        self.idle = self._peer.idle
 
     @property
     def revision(self) -> str | None:
         return self._answering.revision
+
+    def take(self, message: Decoded, channel: Channel) -> None:
+        self._peer.take(message, channel)
+
+    def close(self, reason: str) -> None:
+        self._peer.close(reason)
+
+    async def idle(self) -> None:
+        await self._peer.idle()
 
 
 def asgi_app(server: MCPServer, bound_host: str | None, settings: dict[str, Any]) -> HttpApp:
@@ -143,10 +151,7 @@ def asgi_app(server: MCPServer, bound_host: str | None, settings: dict[str, Any]
 
 
 def _conversation(server: MCPServer, duplex: Duplex) -> Conversation:
-    answering = server.answering()
-    conversation = Conversation(answering, duplex, answers_malformed=True, limits=server.config.limits)
-    answering.peer = conversation.peer
-    return conversation
+    return Conversation(server.answering(), duplex, answers_malformed=True, limits=server.config.limits)
 
 
 async def _serve_until_stopped(server: MCPServer, duplex: Duplex) -> None:

@@ -76,6 +76,8 @@ class ServerSession:
         subscriptions: The URIs of the resources whose changes the session hears of.
     """
 
+    __slots__ = ("agreed", "subscriptions")
+
     def __init__(self) -> None:
         self.agreed: Terms | None = None
         self.subscriptions: set[str] = set()

@@ -48,6 +48,8 @@ class Exchange(Generic[Waiter, Run]):
         max_running: How many calls of theirs may run at once, those still ending included.
     """
 
+    __slots__ = ("_abandoned", "_busy", "_closed", "_last_id", "_max_open", "_max_running", "_open", "_running")
+
     def __init__(self, *, max_open: int, max_running: int) -> None:
         self._max_open = max_open
         self._max_running = max_running

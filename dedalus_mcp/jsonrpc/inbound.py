@@ -5,13 +5,16 @@ Layer: L3.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 
 from dedalus_mcp.jsonrpc.codec import encode_batch
-from dedalus_mcp.jsonrpc.messages import RequestId
+from dedalus_mcp.jsonrpc.messages import Call, RequestId
 from dedalus_mcp.transport import Channel, Reply
+
+if TYPE_CHECKING:
+    from dedalus_mcp.jsonrpc.peer import Peer
 
 __all__ = ("BatchReply", "Inbound")
 
@@ -28,16 +31,18 @@ class Inbound:
         cancelled: Why nobody wants the reply any more; None as long as somebody does.
         finished: Whether the handler is over; nothing of this call may follow its reply.
         batch: The batch that the call came in; None for a call by itself.
+        peer: Who received it.
     """
 
-    __slots__ = ("batch", "cancelled", "channel", "finished", "id", "method", "params", "scope")
+    __slots__ = ("batch", "cancelled", "channel", "finished", "id", "method", "params", "peer", "scope")
 
-    def __init__(self, id: RequestId, method: str, params: Any, channel: Channel, batch: BatchReply | None) -> None:
-        self.id = id
-        self.method = method
-        self.params = params
+    def __init__(self, message: Call, channel: Channel, batch: BatchReply | None, peer: Peer) -> None:
+        self.id: RequestId = message.id
+        self.method: str = message.method
+        self.params: Any = message.params
         self.channel = channel
         self.batch = batch
+        self.peer = peer
         self.scope = anyio.CancelScope()
         self.cancelled: str | None = None
         self.finished = False

@@ -56,6 +56,8 @@ class OurCalls:
         exchange: Keeps their ids.
     """
 
+    __slots__ = ("_exchange", "_stops", "_tokens")
+
     def __init__(self, exchange: Exchange[Waiter, Inbound]) -> None:
         self._exchange = exchange
         self._tokens: dict[RequestId, Waiter] = {}

@@ -65,6 +65,8 @@ class Peer:
         batches: Whether a batch is legal now (2025-03-26 was negotiated).
     """
 
+    __slots__ = ("_answers_malformed", "_channel", "_exchange", "_handler", "_ours", "_theirs", "batches")
+
     def __init__(
         self, handler: Handler, channel: Channel, *, answers_malformed: bool, limits: Limits | None = None
     ) -> None:
@@ -107,7 +109,7 @@ class Peer:
         try:
             match message:
                 case Call():
-                    self._theirs.begin(Inbound(message.id, message.method, message.params, channel, batch))
+                    self._theirs.begin(Inbound(message, channel, batch, self))
                 case Success() | Failure():
                     self._ours.settle(message)
                 case Notice(method=method):

@@ -31,6 +31,8 @@ Run: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
 class Tasks:
     """A set of running tasks.  Starting is synchronous; waiting for the end is not."""
 
+    __slots__ = ("_idle", "_running")
+
     def __init__(self) -> None:
         self._running: set[object] = set()
         self._idle: anyio.Event | None = None

@@ -64,6 +64,8 @@ class TheirCalls:
         handler: Answers them.
     """
 
+    __slots__ = ("_exchange", "_handler", "_tasks")
+
     def __init__(self, exchange: Exchange[Waiter, Inbound], handler: Handler) -> None:
         self._exchange = exchange
         self._handler = handler

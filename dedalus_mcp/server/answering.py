@@ -39,17 +39,18 @@ __all__ = ("Answering",)
 
 
 class Answering:
-    """The `Handler` of a server's peer.  Give it its peer before feeding that.
+    """The `Handler` of a server's peer.
 
     Args:
         server: Whose tools, prompts and resources they are.
     """
 
-    peer: Peer
+    __slots__ = ("__weakref__", "_peer", "_server", "_session")
 
     def __init__(self, server: MCPServer) -> None:
         self._server = server
         self._session = ServerSession()
+        self._peer: Peer | None = None  # of a session; a request that stands alone is freed without a search for cycles
 
     @property
     def revision(self) -> str | None:
@@ -64,7 +65,7 @@ class Answering:
         """
         params, terms = self._open(call)
         if (handled := HANDLED.get(call.method)) is not None:
-            context = Context(self._server, self.peer, call, terms, params.meta)
+            context = Context(self._server, call.peer, call, terms, params.meta)
             return self._handle(handled, params, context)
         at_once = AT_ONCE[call.method]
         if call.method != "initialize":
@@ -72,7 +73,8 @@ class Answering:
         if call.batch is not None:
             raise McpError(INVALID_REQUEST, "Invalid request: `initialize` stands alone, never in a batch")
         result = at_once(self._server, self._session, params)
-        self.peer.batches = result.protocolVersion == V2025_03_26
+        self._peer = call.peer
+        call.peer.batches = result.protocolVersion == V2025_03_26
         self._server.listeners.add(self)
         return shape(result, result.protocolVersion)
 
@@ -82,9 +84,9 @@ class Answering:
     def resource_updated(self, uri: str) -> None:
         """Tell the client, if its session has subscribed."""
         agreed = self._session.agreed
-        if agreed is not None and uri in self._session.subscriptions:
+        if agreed is not None and self._peer is not None and uri in self._session.subscriptions:
             params = ResourceUpdatedNotificationParams(uri=uri)
-            self.peer.notify(RESOURCES_UPDATED.name, shape(params, agreed.revision))
+            self._peer.notify(RESOURCES_UPDATED.name, shape(params, agreed.revision))
 
     async def _handle(self, handled: Handled, params: Any, context: Context) -> Any:
         current.set(context)

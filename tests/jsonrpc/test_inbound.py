@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dedalus_mcp.jsonrpc.inbound import BatchReply, Inbound
+from dedalus_mcp.jsonrpc.messages import Call
+from dedalus_mcp.jsonrpc.peer import Peer
 from dedalus_mcp.transport import Reply
+from tests.jsonrpc.wire import Answers
 
 
 class Sent:
@@ -44,8 +47,12 @@ class Sent:
         return
 
 
+def inbound(id: int, channel: Sent, batch: BatchReply | None = None) -> Inbound:
+    return Inbound(Call(id, "m"), channel, batch, Peer(Answers(), channel, answers_malformed=True))
+
+
 async def test_cancelling_ends_the_scope_and_the_first_reason_stands() -> None:
-    call = Inbound(0, "m", b"", Sent(), None)
+    call = inbound(0, Sent())
     assert call.cancelled is None
 
     call.cancel("first")
@@ -57,7 +64,7 @@ async def test_cancelling_ends_the_scope_and_the_first_reason_stands() -> None:
 
 async def test_reply_goes_out_on_the_channel_of_the_call() -> None:
     channel = Sent()
-    call = Inbound(1, "m", b"", channel, None)
+    call = inbound(1, channel)
 
     call.reply(None)
     call.reply(Reply(b"1", None))
@@ -70,8 +77,8 @@ async def test_reply_to_a_call_of_a_batch_goes_into_its_array() -> None:
     channel = Sent()
     batch = BatchReply(channel, 3)
 
-    Inbound(1, "m", b"", channel, batch).reply(Reply(b"1", None))
-    Inbound(2, "m", b"", channel, batch).reply(None)
+    inbound(1, channel, batch).reply(Reply(b"1", None))
+    inbound(2, channel, batch).reply(None)
     assert channel.frames == []
     batch.add(b"3")
     assert channel.frames == [b"[1,3]"]

@@ -10,10 +10,10 @@ from typing import Any
 import anyio
 import pytest
 from anyio import from_thread, wait_all_tasks_blocked
-from msgspec import UNSET
 
 from dedalus_mcp import Context, MCPServer, get_context, tool
 from dedalus_mcp.jsonrpc.inbound import Inbound
+from dedalus_mcp.jsonrpc.messages import Call
 from dedalus_mcp.jsonrpc.peer import Peer
 from dedalus_mcp.server.context import LEVELS, active_context
 from dedalus_mcp.session import Terms
@@ -294,11 +294,10 @@ class Stalled:
 async def test_what_waits_for_room_is_sent_only_if_the_call_still_runs(end: str) -> None:
     """PROG-06."""
     server, channel = offering(log_all), Stalled()
-    answering = server.answering()
-    answering.peer = Peer(answering, channel, answers_malformed=True)
-    call = Inbound(1, "tools/call", UNSET, channel, None)
+    peer = Peer(server.answering(), channel, answers_malformed=True)
+    call = Inbound(Call(1, "tools/call"), channel, None, peer)
     terms = Terms("2025-11-25", None, ClientCapabilities(), "debug")
-    context = Context(server, answering.peer, call, terms, {"progressToken": 1})
+    context = Context(server, peer, call, terms, {"progressToken": 1})
 
     with anyio.fail_after(5):
         async with anyio.create_task_group() as group:
