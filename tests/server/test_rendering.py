@@ -23,6 +23,7 @@ from dedalus_mcp.types import (
     TextResourceContents,
     UnknownContent,
 )
+from dedalus_mcp.types.methods import PROMPTS_GET
 
 HI = PromptMessage(role="user", content=TextContent(text="hi"))
 LINK = {"type": "resource_link", "uri": "file:///a", "name": "a"}
@@ -156,4 +157,4 @@ def test_any_value_gives_messages_or_that_error(returned: Any, description: str 
         said = str(error)
         assert said
     else:
-        assert msgspec.json.decode(msgspec.json.encode(result), type=GetPromptResult).messages == result.messages
+        assert PROMPTS_GET.decode_result(msgspec.json.encode(result)).messages == result.messages
