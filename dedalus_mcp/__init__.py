@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from dedalus_mcp.server.specs import extract_spec as extract_spec
     from dedalus_mcp.types import Icon as Icon
     from dedalus_mcp_transports.http_client import StreamableHttp as StreamableHttp
+    from dedalus_mcp_transports.http_security import TransportSecuritySettings as TransportSecuritySettings
     from dedalus_mcp_transports.http_serve import HttpServer as HttpServer
     from dedalus_mcp_transports.http_settings import HttpSettings as HttpSettings
     from dedalus_mcp_transports.stdio import StdioServer as StdioServer
@@ -86,6 +87,7 @@ _HOME = {
     "ToolError": "dedalus_mcp.errors",
     "ToolSpec": "dedalus_mcp.server.specs",
     "TransportError": "dedalus_mcp.errors",
+    "TransportSecuritySettings": "dedalus_mcp_transports.http_security",
     "completion": "dedalus_mcp.server.decorators",
     "extract_spec": "dedalus_mcp.server.specs",
     "get_context": "dedalus_mcp.server.context",
@@ -131,6 +133,7 @@ __all__ = (
     "ToolError",
     "ToolSpec",
     "TransportError",
+    "TransportSecuritySettings",
     "completion",
     "extract_spec",
     "get_context",

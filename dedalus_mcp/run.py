@@ -15,9 +15,11 @@ import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, cast
 
 import anyio
+import msgspec
 from anyio.abc import TaskStatus
 
 from dedalus_mcp.jsonrpc.codec import Decoded
@@ -29,6 +31,7 @@ from dedalus_mcp.transport import Channel, Duplex, Host, Received, Receiver, Tar
 
 if TYPE_CHECKING:
     from dedalus_mcp_transports.http_server import HttpApp
+    from dedalus_mcp_transports.http_settings import HttpSettings
 
 __all__ = ("Hosted", "InMemory", "asgi_app", "open_target", "run", "serve", "serve_duplex")
 
@@ -44,39 +47,66 @@ THREAD_GRACE_SECONDS = 1.0
 LOOP_GRACE_SECONDS = 1.0
 
 
-def run(server: MCPServer, transport: Transport = "stdio") -> None:
+def run(server: MCPServer, transport: Transport = "stdio", settings: Mapping[str, Any] | None = None) -> None:
     """Serve as a whole program: see `MCPServer.run`."""
+    opened = _opened(server, transport, settings or {})
     # From a thread, since the loop itself is what may be stuck.
     leaving = threading.Timer(THREAD_GRACE_SECONDS + LOOP_GRACE_SECONDS, os._exit, (0,))
     leaving.daemon = True
     try:
-        anyio.run(_serve_program, server, transport, leaving.start)
+        anyio.run(_serve_program, server, opened, leaving.start, backend_options=_loop_for(opened))
     finally:
         leaving.cancel()
 
 
-async def serve(server: MCPServer, transport: Transport = "stdio") -> None:
+async def serve(server: MCPServer, transport: Transport = "stdio", settings: Mapping[str, Any] | None = None) -> None:
     """Serve until the client ends or the program is told to stop: see `MCPServer.serve`."""
-    if isinstance(transport, str):
-        transport = _by_name(transport)
-    if _is_host(transport):
-        await transport.serve(Hosted(server))
-    elif _is_target(transport):
-        await _serve_until_stopped(server, await transport.open())
+    await _serve(server, _opened(server, transport, settings or {}))
+
+
+async def _serve(server: MCPServer, opened: Host | Target | Duplex) -> None:
+    if _is_host(opened):
+        await opened.serve(Hosted(server))
+    elif _is_target(opened):
+        await _serve_until_stopped(server, await opened.open())
     else:
-        await serve_duplex(server, cast("Duplex", transport))
+        await serve_duplex(server, cast("Duplex", opened))
 
 
-def _by_name(name: str) -> Host | Target:
-    if name == "stdio":
-        from dedalus_mcp_transports.stdio import ServerStdio  # noqa: PLC0415 - loaded where it is used
+def _opened(server: MCPServer, transport: Transport, settings: Mapping[str, Any]) -> Host | Target | Duplex:
+    """Return the transport that is meant, with the settings of the server where it has none of its own."""
+    if transport in ("streamable-http", "streamable_http", "shttp", "http"):
+        from dedalus_mcp_transports.http_options import http_server  # noqa: PLC0415 - loaded where it is used
+
+        host = http_server(settings)
+        return msgspec.structs.replace(host, settings=_completed(server, host.settings))
+    if settings:
+        named = repr(transport) if isinstance(transport, str) else type(transport).__name__
+        raise TypeError(f"Unsupported settings for {named}: {', '.join(settings)}; they go with 'streamable-http'")
+    if transport == "stdio":
+        from dedalus_mcp_transports.stdio import ServerStdio  # noqa: PLC0415 - likewise
 
         return ServerStdio()
-    if name in ("streamable-http", "streamable_http", "shttp", "http"):
+    if isinstance(transport, str):
+        raise ValueError(
+            f"Unsupported transport {transport!r:.80}; legal are 'stdio', 'streamable-http', or a transport object"
+        )
+    if _is_host(transport):
         from dedalus_mcp_transports.http_serve import HttpServer  # noqa: PLC0415 - likewise
 
-        return HttpServer()
-    raise ValueError(f"Unsupported transport {name!r}; legal are 'stdio', 'streamable-http', or a transport object")
+        if isinstance(transport, HttpServer):
+            return msgspec.structs.replace(transport, settings=_completed(server, transport.settings))
+    return transport
+
+
+def _completed(server: MCPServer, settings: HttpSettings) -> HttpSettings:
+    """The settings of an application, and for those left open what the server says."""
+    return msgspec.structs.replace(settings, security=settings.security or server.http_security)
+
+
+def _loop_for(opened: Host | Target | Duplex) -> dict[str, Any]:
+    """The faster event loop where it is installed, for what has many clients."""
+    return {"use_uvloop": _is_host(opened) and find_spec("uvloop") is not None}
 
 
 def _is_host(transport: object) -> TypeGuard[Host]:
@@ -142,12 +172,12 @@ class _HostedConversation:
         await self._peer.idle()
 
 
-def asgi_app(server: MCPServer, bound_host: str | None, settings: dict[str, Any]) -> HttpApp:
+def asgi_app(server: MCPServer, bound_host: str | None, settings: Mapping[str, Any]) -> HttpApp:
     """Make the ASGI application of a server: see `MCPServer.asgi_app`."""
-    from dedalus_mcp_transports.http_server import HttpApp  # noqa: PLC0415 - loaded where it is used
-    from dedalus_mcp_transports.http_settings import HttpSettings  # noqa: PLC0415 - likewise
+    from dedalus_mcp_transports.http_options import http_settings  # noqa: PLC0415 - loaded where it is used
+    from dedalus_mcp_transports.http_server import HttpApp  # noqa: PLC0415 - likewise
 
-    return HttpApp(Hosted(server), HttpSettings(**settings), bound_host=bound_host)
+    return HttpApp(Hosted(server), _completed(server, http_settings(settings)), bound_host=bound_host)
 
 
 def _conversation(server: MCPServer, duplex: Duplex) -> Conversation:
@@ -189,8 +219,8 @@ async def _stop_at_signal(
         task_status.started()
 
 
-async def _serve_program(server: MCPServer, transport: Transport, served: Callable[[], object]) -> None:
-    await serve(server, transport)
+async def _serve_program(server: MCPServer, opened: Host | Target | Duplex, served: Callable[[], object]) -> None:
+    await _serve(server, opened)
     served()
     with anyio.move_on_after(THREAD_GRACE_SECONDS):
         await server.threads.idle()

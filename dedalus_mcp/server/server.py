@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
 from types import ModuleType
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 
 from msgspec import UNSET
 
@@ -54,6 +54,10 @@ from dedalus_mcp.types import (
     ToolsCapability,
 )
 
+if TYPE_CHECKING:
+    from dedalus_mcp_transports.http_options import AppOptions, ServeOptions
+    from dedalus_mcp_transports.http_security import TransportSecuritySettings
+
 __all__ = ("ASGIApp", "MCPServer")
 
 ASGIApp: TypeAlias = Callable[[Any, Any, Any], Coroutine[Any, Any, None]]
@@ -85,10 +89,14 @@ class MCPServer:
             the first connection is served and left after the last.  What it gives is
             `Context.lifespan`.
         experimental_capabilities: To be advertised as they are.
+        http_security: Which hosts and web pages are served over HTTP; None for what the environment
+            says (`MCP_DNS_REBINDING_PROTECTION`, `MCP_ALLOWED_HOSTS`, `MCP_ALLOWED_ORIGINS`, read when
+            the application is made), else loopback and the host listened on.
 
     Attributes:
         instructions: As given.
         config: As given.
+        http_security: As given.
         tools: The registered tools.
         prompts: The registered prompts.
         resources: The registered resources and resource templates.
@@ -109,8 +117,10 @@ class MCPServer:
         config: ServerConfig | None = None,
         lifespan: Callable[[MCPServer], AbstractAsyncContextManager[Any]] | None = None,
         experimental_capabilities: Mapping[str, Mapping[str, Any]] | None = None,
+        http_security: TransportSecuritySettings | None = None,
     ) -> None:
         self.instructions = instructions
+        self.http_security = http_security
         self.config = config or ServerConfig()
         self.info = Implementation(
             name=name, version=version or "0", title=title, websiteUrl=website_url, icons=icons_of(icons)
@@ -308,7 +318,7 @@ class MCPServer:
         """Return what answers one connection; for those who host a server themselves."""
         return Answering(self)
 
-    def asgi_app(self, *, bound_host: str | None = None, **settings: Any) -> ASGIApp:
+    def asgi_app(self, *, bound_host: str | None = None, **settings: Unpack[AppOptions]) -> ASGIApp:
         """Return an ASGI application that serves streamable HTTP, of every revision at one path.
 
         It mounts anywhere, needs no lifespan and answers one where it is offered.
@@ -320,34 +330,45 @@ class MCPServer:
 
         Raises:
             TypeError: There is no such setting.
-            ValueError: A setting's value is not legal.
+            ValueError: A setting's value is not legal, or that of an environment variable.
         """
         from dedalus_mcp.run import asgi_app  # noqa: PLC0415 - the door: run knows the transports
 
         return asgi_app(self, bound_host, settings)
 
-    async def serve(self, transport: str | Host | Target | Duplex = "stdio") -> None:
-        """Serve until the client ends, or the program is told to stop.
+    async def serve(self, transport: str | Host | Target | Duplex = "stdio", **settings: Unpack[ServeOptions]) -> None:
+        """Serve until the client ends, or the program is told to stop (SIGINT, SIGTERM), and return then.
 
         Args:
-            transport: "stdio"; "streamable-http", on 127.0.0.1 and port 8000 or `PORT`; an
-                `HttpServer` for other places and settings; something that opens the program's own connection, such as
-                `ServerStdio(max_frame=...)`, and then, too, SIGINT and SIGTERM end it; or a
-                connection (`Duplex`) to serve one client on.
+            transport: "stdio"; "streamable-http", on 127.0.0.1 and port 8000 or `PORT`, with
+                `settings`; an `HttpServer`, which has its own; something that opens the program's own
+                connection, such as `ServerStdio(max_frame=...)`; or a connection (`Duplex`) to serve
+                one client on, which no signal ends.
+            settings: The fields of `HttpServer` and of `HttpSettings`, such as `host`, `port` and `path`.
 
         Raises:
-            ValueError: There is no such transport.
+            TypeError: There is no such setting.
+            ValueError: There is no such transport, or a setting's value is not legal.
+            OSError: The address cannot be listened on.
         """
         from dedalus_mcp.run import serve  # noqa: PLC0415 - the door: run knows the transports
 
-        await serve(self, transport)
+        await serve(self, transport, settings)
 
-    def run(self, transport: str | Host | Target | Duplex = "stdio") -> None:
+    def run(self, transport: str | Host | Target | Duplex = "stdio", **settings: Unpack[ServeOptions]) -> None:
         """Serve, as a whole program: starts an event loop and returns when all is over.
 
+        HTTP is served by httptools and uvloop where they are installed (`dedalus-mcp[fast]`).
+
+        Args:
+            transport: See `serve`.
+            settings: See there.
+
         Raises:
-            ValueError: There is no such transport.
+            TypeError: There is no such setting.
+            ValueError: There is no such transport, or a setting's value is not legal.
+            OSError: The address cannot be listened on.
         """
         from dedalus_mcp.run import run  # noqa: PLC0415 - the door: run knows the transports
 
-        run(self, transport)
+        run(self, transport, settings)

@@ -28,7 +28,7 @@ from dedalus_mcp_transports.http_settings import HttpSettings
 from dedalus_mcp_transports.sse import Event, Events
 from tests.interaction.raw import INFO, envelope
 
-__all__ = ("BOTH", "Client", "Exchange", "Web", "initialize", "refusal", "serving")
+__all__ = ("BOTH", "Client", "Exchange", "Web", "initialize", "refusal", "serving", "using")
 
 BOTH = "application/json, text/event-stream"
 PATIENCE = 5.0
@@ -335,7 +335,13 @@ class Web:
 @asynccontextmanager
 async def serving(server: MCPServer, **settings: Any) -> AsyncGenerator[Web]:
     """Serve a server; whatever still runs at the end is ended."""
-    app = HttpApp(Hosted(server), HttpSettings(**settings))
+    async with using(HttpApp(Hosted(server), HttpSettings(**settings))) as web:
+        yield web
+
+
+@asynccontextmanager
+async def using(app: HttpApp) -> AsyncGenerator[Web]:
+    """Use an application; whatever still runs at the end is ended."""
     with anyio.fail_after(2 * PATIENCE):
         async with anyio.create_task_group() as group:
             yield Web(app, group)

@@ -251,6 +251,27 @@ def test_a_switch_in_the_environment_that_cannot_be_read_is_an_error() -> None:
         TransportSecuritySettings.from_environment({"MCP_DNS_REBINDING_PROTECTION": "maybe"})
 
 
+@pytest.mark.parametrize(
+    ("variable", "value", "example"),
+    [("MCP_ALLOWED_HOSTS", "a,http://b", "mcp.example.com"), ("MCP_ALLOWED_ORIGINS", "b", "https://app.example.com")],
+)
+def test_an_entry_in_the_environment_that_is_none_is_an_error_that_names_the_variable(
+    variable: str, value: str, example: str
+) -> None:
+    with pytest.raises(ValueError, match=rf"^{variable}: allowed_.*'{example}'"):
+        TransportSecuritySettings.from_environment({variable: value})
+
+
+def test_a_refusal_says_how_to_allow_what_was_refused() -> None:
+    """B080."""
+    host, origin = guard().check("mcp.example.com", None), guard().check("localhost", "https://app.example.com")
+
+    assert host is not None
+    assert origin is not None
+    assert host.message.startswith("Host mcp.example.com is not served here; the setting allowed_hosts (or MCP_ALLOWED")
+    assert "https://app.example.com is not allowed here; the setting allowed_origins (or MCP_AL" in origin.message
+
+
 def test_settings_are_not_shared() -> None:
     assert TransportSecuritySettings().allowed_hosts is not TransportSecuritySettings().allowed_hosts
 
@@ -261,4 +282,4 @@ def test_settings_are_not_shared() -> None:
 def test_a_refusal_reflects_nothing_harmful_and_little(host: str, origin: str | None) -> None:
     refusal = guard().check(host, origin)
 
-    assert refusal is None or re.fullmatch(r"[A-Za-z0-9.:/_\[\]? ;-]{1,200}", refusal.message)
+    assert refusal is None or re.fullmatch(r"[A-Za-z0-9.:/_\[\]? ;()-]{1,240}", refusal.message)

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import logging
+import re
+import signal
+import socket
+from functools import partial
+from typing import Any
+
+import anyio
 import pytest
 
+from dedalus_mcp import MCPServer
 from dedalus_mcp.run import Hosted
+from dedalus_mcp_transports.http_security import TransportSecuritySettings
 from dedalus_mcp_transports.http_serve import DEFAULT_PORT, HttpServer, port_of_environment
 from dedalus_mcp_transports.http_settings import HttpSettings
 from tests.interaction.server import make
+from tests.transports.asgi import using
 
 
 @pytest.mark.parametrize(("said", "port"), [("", DEFAULT_PORT), ("8080", 8080), ("0", 0), ("65535", 65535)])
@@ -34,3 +45,85 @@ def test_only_this_machine_is_served_unless_it_is_said() -> None:
 async def test_settings_that_contradict_each_other_are_told() -> None:
     with pytest.raises(ValueError, match="exclude each other"):
         await HttpServer(port=0, settings=HttpSettings(json_only=True, always_stream=True)).serve(Hosted(make()))
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_an_address_that_is_taken_is_an_error_to_whoever_serves() -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        with pytest.raises(OSError, match="cannot listen on"):
+            await make().serve("streamable-http", port=other.getsockname()[1])
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_serving_ends_when_it_is_cancelled_and_gives_the_signals_back(caplog: pytest.LogCaptureFixture) -> None:
+    before = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
+    caplog.set_level(logging.INFO, "dedalus_mcp")
+    listens = anyio.Event()
+
+    class Says(logging.Filter):
+        def filter(self, record: logging.LogRecord) -> bool:
+            listens.set()
+            return True
+
+    caplog.handler.addFilter(Says())
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as group:
+            group.start_soon(partial(make().serve, "http", port=0, path="/here"))
+            await listens.wait()
+            group.cancel_scope.cancel()
+
+    assert re.fullmatch(r"Serving MCP at http://127\.0\.0\.1:\d+/here", caplog.messages[0])
+    assert (signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)) == before
+
+
+@pytest.mark.parametrize("transport", ["stdio", HttpServer(), "carrier-pigeon"], ids=str)
+async def test_settings_beside_what_takes_none_are_told(transport: Any) -> None:
+    with pytest.raises(TypeError, match=r"Unsupported settings for .*: port; they go with 'streamable-http'"):
+        await make().serve(transport, port=1)
+
+
+def test_a_strange_setting_is_told_before_anything_runs() -> None:
+    settings: Any = {"prot": 2}
+    with pytest.raises(TypeError, match="Unsupported streamable HTTP settings: prot; legal are host, "):
+        make().run("streamable-http", **settings)
+
+
+def app(monkeypatch: pytest.MonkeyPatch, environment: str, server: str, setting: str) -> Any:
+    """An application whose allowed host is said in these places."""
+    monkeypatch.setenv("MCP_ALLOWED_HOSTS", environment)
+    of_server, of_app = (
+        TransportSecuritySettings(allowed_hosts=[each]) if each else None for each in (server, setting)
+    )
+    return MCPServer("test", http_security=of_server).asgi_app(security=of_app)
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+@pytest.mark.parametrize(
+    ("environment", "server", "setting", "served"),
+    [
+        ("", "", "", "localhost"),
+        ("a.example", "", "", "a.example"),
+        ("a.example", "b.example", "", "b.example"),
+        ("a.example", "b.example", "c.example", "c.example"),
+    ],
+)
+async def test_what_is_said_nearest_to_the_application_counts(
+    monkeypatch: pytest.MonkeyPatch, environment: str, server: str, setting: str, served: str
+) -> None:
+    """B080."""
+    made = app(monkeypatch, environment, server, setting)
+    async with using(made) as web:
+        found = [await web.client().initialize("2025-11-25", host=f"{host}.example") for host in "abc"]
+        found.append(await web.client().initialize("2025-11-25", host="localhost"))
+
+    hosts = ["a.example", "b.example", "c.example", "localhost"]
+    assert [host for host, exchange in zip(hosts, found, strict=True) if exchange.status == 200] == [served]
+
+
+def test_an_environment_that_cannot_be_read_is_told_when_the_application_is_made(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with pytest.raises(ValueError, match=r"^MCP_ALLOWED_HOSTS: .*not 'http://x'"):
+        app(monkeypatch, "http://x", "", "")

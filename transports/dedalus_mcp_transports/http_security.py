@@ -15,7 +15,7 @@ Layer: L2; imports nothing of this package.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 import msgspec
@@ -54,16 +54,20 @@ class TransportSecuritySettings(msgspec.Struct, frozen=True, kw_only=True):
     def from_environment(cls, environment: Mapping[str, str]) -> TransportSecuritySettings:
         """Read `MCP_DNS_REBINDING_PROTECTION`, `MCP_ALLOWED_HOSTS` and `MCP_ALLOWED_ORIGINS`.
 
+        Args:
+            environment: Variables by name.  The lists are separated by commas.
+
         Raises:
-            ValueError: The first is neither true nor false.  The lists are separated by commas.
+            ValueError: The first is neither true nor false, or a host or an origin is not written as
+                one; it names the variable.
         """
         said = environment.get("MCP_DNS_REBINDING_PROTECTION", "").strip().lower() or "true"
         if said not in _TRUTH:
             raise ValueError(f"MCP_DNS_REBINDING_PROTECTION must be true or false, not {said!r:.80}")
         return cls(
             enable_dns_rebinding_protection=_TRUTH[said],
-            allowed_hosts=_listed(environment.get("MCP_ALLOWED_HOSTS", "")),
-            allowed_origins=_listed(environment.get("MCP_ALLOWED_ORIGINS", "")),
+            allowed_hosts=_listed(environment, "MCP_ALLOWED_HOSTS", _host_entry),
+            allowed_origins=_listed(environment, "MCP_ALLOWED_ORIGINS", _origin_entry),
         )
 
 
@@ -117,10 +121,10 @@ class Guard:
             return None
         if not (self._any_host or _is_one_of(self._hosts, _read(_HOST, host))):
             said = "a request without Host" if host is None else f"Host {_harmless(host)}"
-            return Refusal(421, f"{said} is not served here; the setting allowed_hosts names the hosts that are")
+            return Refusal(421, f"{said} is not served here; {_setting('hosts')}")
         if origin is not None and not (_ANY in self._origins or _is_one_of(self._origins, _read(_ORIGIN, origin))):
             said = f"Origin {_harmless(origin)}"
-            return Refusal(403, f"{said} is not allowed here; the setting allowed_origins names the origins that are")
+            return Refusal(403, f"{said} is not allowed here; {_setting('origins')}")
         self._remember(host, origin)
         return None
 
@@ -185,8 +189,18 @@ def _origin_entry(text: str) -> _Place:
     return _Place(place.scheme, place.name, port or place.port)
 
 
-def _listed(text: str) -> list[str]:
-    return [each.strip() for each in text.split(",") if each.strip()]
+def _listed(environment: Mapping[str, str], variable: str, read: Callable[[str], object]) -> list[str]:
+    entries = [each.strip() for each in environment.get(variable, "").split(",") if each.strip()]
+    for entry in entries:
+        try:
+            read(entry)
+        except ValueError as error:
+            raise ValueError(f"{variable}: {error}") from None
+    return entries
+
+
+def _setting(what: str) -> str:
+    return f"the setting allowed_{what} (or MCP_ALLOWED_{what.upper()}) names the {what} that are"
 
 
 def _harmless(text: str) -> str:

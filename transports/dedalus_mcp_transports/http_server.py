@@ -9,6 +9,7 @@ Source: MCP 2026-07-28, basic/transports/streamable-http; 2025-11-25, basic/tran
 from __future__ import annotations
 
 import logging
+import os
 from weakref import WeakKeyDictionary
 
 from anyio import lowlevel
@@ -24,7 +25,7 @@ from dedalus_mcp_transports.http_request import (
     Send,
     respond,
 )
-from dedalus_mcp_transports.http_security import Guard
+from dedalus_mcp_transports.http_security import Guard, TransportSecuritySettings
 from dedalus_mcp_transports.http_service import Service
 from dedalus_mcp_transports.http_settings import HttpSettings
 
@@ -42,7 +43,8 @@ class HttpApp:
         bound_host: The host that it will listen on, where that is known.
 
     Raises:
-        ValueError: An allowed host or origin is not written as one, or both answer forms are demanded.
+        ValueError: An allowed host or origin is not written as one, in the settings or in the environment;
+            or both answer forms are demanded.
     """
 
     def __init__(
@@ -52,7 +54,8 @@ class HttpApp:
         if self._settings.json_only and self._settings.always_stream:
             raise ValueError("json_only and always_stream exclude each other")
         self._application = application
-        self._guard = Guard(self._settings.security, bound_host)
+        security = self._settings.security or TransportSecuritySettings.from_environment(os.environ)
+        self._guard = Guard(security, bound_host)
         # An application may be used under several event loops, as in tests; what waits in one is
         # of no use to another.
         self._services: WeakKeyDictionary[object, Service] = WeakKeyDictionary()

@@ -28,7 +28,8 @@ class HttpSettings(msgspec.Struct, frozen=True, kw_only=True):
         keep_alive_seconds: How long a stream may be silent before a comment is sent on it.
         event_log: Makes the log from which a session's streams can be resumed; None for none.
         retry_milliseconds: How long a client should wait before it resumes; None to leave it to it.
-        security: Which hosts and origins are taken; None for loopback and the bound host.
+        security: Which hosts and origins are taken; None for what the environment says (see
+            `TransportSecuritySettings.from_environment`), else loopback and the bound host.
     """
 
     path: str = "/mcp"
@@ -40,4 +41,4 @@ class HttpSettings(msgspec.Struct, frozen=True, kw_only=True):
     keep_alive_seconds: float = 15.0
     event_log: Callable[[], EventLog] | None = MemoryEventLog
     retry_milliseconds: int | None = None
-    security: TransportSecuritySettings = TransportSecuritySettings()
+    security: TransportSecuritySettings | None = None

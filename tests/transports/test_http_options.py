@@ -1,0 +1,47 @@
+"""The settings as keywords: the same names as the objects', and what is legal where a name is not."""
+
+from __future__ import annotations
+
+from typing import get_args, get_origin, get_type_hints
+
+import pytest
+
+from dedalus_mcp_transports.http_options import AppOptions, ServeOptions, http_server, http_settings
+from dedalus_mcp_transports.http_serve import HttpServer
+from dedalus_mcp_transports.http_settings import HttpSettings
+
+
+def test_the_keywords_are_the_fields_of_the_objects() -> None:
+    app, serve = get_type_hints(HttpSettings), get_type_hints(HttpServer)
+    del serve["settings"]
+
+    assert get_type_hints(AppOptions) == app
+    assert get_type_hints(ServeOptions) == {**app, **serve}
+    assert not [hint for hint in serve.values() if get_origin(hint) is list and not get_args(hint)]
+
+
+def test_each_setting_reaches_its_object() -> None:
+    server = http_server({"port": 1, "path": "/x", "json_only": True, "drain_seconds": 2.0})
+
+    assert server == HttpServer(port=1, drain_seconds=2.0, settings=HttpSettings(path="/x", json_only=True))
+    assert http_settings({"path": "/x"}) == HttpSettings(path="/x")
+
+
+@pytest.mark.parametrize("make", [http_server, http_settings])
+def test_a_strange_name_is_told_with_the_legal_ones(make: object) -> None:
+    with pytest.raises(TypeError, match=r"Unsupported streamable HTTP settings: colour, shape; legal are .*\bpath, "):
+        make({"shape": 1, "path": "/", "colour": 2})  # type: ignore[operator]
+
+
+def test_where_to_listen_is_no_setting_of_an_application() -> None:
+    with pytest.raises(TypeError, match="settings: port; legal are path, "):
+        http_settings({"port": 1})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("port", -1), ("port", 65536), ("drain_seconds", -1), ("log_level", "loud"), ("ssl_keyfile", "key.pem")],
+)
+def test_a_value_that_is_not_legal_is_told_by_name(name: str, value: object) -> None:
+    with pytest.raises(ValueError, match=rf"^{name}"):
+        http_server({name: value})
