@@ -12,6 +12,7 @@ __version__ = "0.8.0"
 if TYPE_CHECKING:
     from dedalus_mcp import types as types
     from dedalus_mcp.client.client import MCPClient as MCPClient
+    from dedalus_mcp.client.era import EraStore as EraStore
     from dedalus_mcp.client.form import Form as Form
     from dedalus_mcp.errors import AskFailed as AskFailed
     from dedalus_mcp.errors import AuthRequiredError as AuthRequiredError
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from dedalus_mcp.server.specs import ToolSpec as ToolSpec
     from dedalus_mcp.server.specs import extract_spec as extract_spec
     from dedalus_mcp.types import Icon as Icon
+    from dedalus_mcp_transports.http_client import HttpSse as HttpSse
     from dedalus_mcp_transports.http_client import StreamableHttp as StreamableHttp
     from dedalus_mcp_transports.http_security import TransportSecuritySettings as TransportSecuritySettings
     from dedalus_mcp_transports.http_serve import HttpServer as HttpServer
@@ -62,11 +64,13 @@ _HOME = {
     "Context": "dedalus_mcp.server.context",
     "DedalusError": "dedalus_mcp.errors",
     "ElicitationConfig": "dedalus_mcp.server.config",
+    "EraStore": "dedalus_mcp.client.era",
     "Field": "dedalus_mcp.schema.fields",
     "ForbiddenError": "dedalus_mcp.errors",
     "Form": "dedalus_mcp.client.form",
     "HttpServer": "dedalus_mcp_transports.http_serve",
     "HttpSettings": "dedalus_mcp_transports.http_settings",
+    "HttpSse": "dedalus_mcp_transports.http_client",
     "Icon": "dedalus_mcp.types",
     "Limits": "dedalus_mcp.jsonrpc.peer",
     "MCPClient": "dedalus_mcp.client.client",
@@ -108,11 +112,13 @@ __all__ = (
     "Context",
     "DedalusError",
     "ElicitationConfig",
+    "EraStore",
     "Field",
     "ForbiddenError",
     "Form",
     "HttpServer",
     "HttpSettings",
+    "HttpSse",
     "Icon",
     "Limits",
     "MCPClient",

@@ -19,9 +19,10 @@ from dedalus_mcp.client.answers import Answers, ElicitationHandler, SamplingHand
 from dedalus_mcp.client.any_request import AnyRequest, ProgressHandler
 from dedalus_mcp.client.completing import CompletionRequests
 from dedalus_mcp.client.connecting import Connecting
+from dedalus_mcp.client.era import EraStore, Remembered
 from dedalus_mcp.client.handlers import Handlers, LoggingHandler, ResourceUpdatedHandler
 from dedalus_mcp.client.link import Agreement, Link
-from dedalus_mcp.client.opening import Opening, open_link
+from dedalus_mcp.client.opening import Opening, open_link, remembered
 from dedalus_mcp.client.reading import ResourceRequests
 from dedalus_mcp.client.requesting import Requests, SessionLostHandler
 from dedalus_mcp.client.roots import RootsSource
@@ -99,6 +100,7 @@ class MCPClient(AnyRequest, ResourceRequests, CompletionRequests):
         headers: Mapping[str, str] | None = None,
         auth: Any = None,
         http_client: Any = None,
+        eras: EraStore | None = None,
         on_session_lost: SessionLostHandler | None = None,
     ) -> Connecting[MCPClient]:
         """Connect to a server.
@@ -131,6 +133,8 @@ class MCPClient(AnyRequest, ResourceRequests, CompletionRequests):
                 and `StreamableHttp` takes more.
             auth: An `httpx.Auth`, or whatever else the HTTP client takes for `auth=`.
             http_client: An `httpx.AsyncClient` or `httpx2.AsyncClient` of yours; not closed.
+            eras: What is known of servers from earlier runs, so that those of an older revision
+                are not probed again; None for what this process has found out.
             on_session_lost: Hears that the server had forgotten the session (it was restarted,
                 say), once there is a new one.  What the server kept for the old one is gone.
 
@@ -167,6 +171,7 @@ class MCPClient(AnyRequest, ResourceRequests, CompletionRequests):
             timeout=patience,
             probe_timeout=Timeout(probe_timeout),
             answers=elicitation is not None or elicitation_url is not None,
+            eras=remembered if eras is None else Remembered(eras),
         )
 
         async def open_client() -> MCPClient:

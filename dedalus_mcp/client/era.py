@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterable
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 from weakref import WeakSet
 
 import msgspec
@@ -33,7 +33,9 @@ from dedalus_mcp.types import DiscoverResult
 from dedalus_mcp.types.revisions import LEGACY, MODERN
 
 __all__ = (
+    "EraStore",
     "Handshake",
+    "MemoryEras",
     "Remembered",
     "Retry",
     "Speak",
@@ -42,6 +44,7 @@ __all__ = (
     "after_discover",
     "after_refusal",
     "is_modern_refusal",
+    "may_be_older",
     "says_era",
 )
 
@@ -141,39 +144,106 @@ def is_modern_refusal(error: McpError | MCPConnectionError) -> bool:
     return error.code == UNSUPPORTED_PROTOCOL_VERSION and _newest(MODERN, _supported(error)) is not None
 
 
+def may_be_older(error: McpError | MCPConnectionError) -> bool:
+    """Whether an error that answers `initialize` is what a server says that has only HTTP+SSE (HTTP-77, HTTP-78)."""
+    status = _status(error)
+    if status not in (400, 404, 405):
+        return False
+    said = error if isinstance(error, McpError) else error.error
+    if said is None:
+        return True
+    is_modern = said.code in (HEADER_MISMATCH, MISSING_REQUIRED_CLIENT_CAPABILITY, UNSUPPORTED_PROTOCOL_VERSION)
+    return not is_modern and not (said.code == METHOD_NOT_FOUND and status == 404)
+
+
+class EraStore(Protocol):
+    """What a program knows of servers from earlier runs: `MCPClient.connect(url, eras=...)` (VER-16).
+
+    A mapping that is loaded at the start and saved at the end is enough.  Only servers of the
+    legacy era are worth an entry: the probe of a modern one is its handshake.  What is wrong
+    or has become so does no harm: it is found out, and corrected.  The methods are called in
+    the event loop, so they must not block.
+    """
+
+    def get(self, key: str, /) -> str | None:
+        """Return the revision that was put there, or None."""
+        ...
+
+    def put(self, key: str, revision: str, /) -> None:
+        """Remember that the server spoke this revision.
+
+        Args:
+            key: The server: its URL, without user and query.
+            revision: A legacy one.
+        """
+        ...
+
+    def forget(self, key: str, /) -> None:
+        """It does not hold, or not any more.  There need not be an entry."""
+        ...
+
+
+class MemoryEras:
+    """The `EraStore` of those who bring none: of this process, and bounded."""
+
+    def __init__(self) -> None:
+        self._revisions: dict[str, str] = {}  # in order of discovery
+
+    def get(self, key: str) -> str | None:
+        """See `EraStore.get`."""
+        return self._revisions.get(key)
+
+    def put(self, key: str, revision: str) -> None:
+        """See `EraStore.put`; beyond `MAX_KEYS` the oldest entry goes."""
+        self._revisions[key] = revision
+        if len(self._revisions) > MAX_KEYS:
+            del self._revisions[next(iter(self._revisions))]
+
+    def forget(self, key: str) -> None:
+        """See `EraStore.forget`."""
+        self._revisions.pop(key, None)
+
+
 class Remembered:
     """Which targets turned out to be legacy, so that the next connection does not probe (VER-15).
 
-    Only that is worth remembering: the probe of a modern server is its handshake.  A target
-    is remembered as long as it lives, or by its `era_key`.
+    A target is remembered by its `era_key`, or else as long as it lives.
+
+    Args:
+        store: Where the keys are.
     """
 
-    def __init__(self) -> None:
-        self._legacy: WeakSet[Any] = WeakSet()
-        self._keys: dict[str, None] = {}  # in order of discovery
+    def __init__(self, store: EraStore | None = None) -> None:
+        self._store: EraStore = MemoryEras() if store is None else store
 
     def is_legacy(self, target: object) -> bool:
         """Whether the target was legacy the last time."""
-        return _key(target) in self._keys or (_memorable(target) and target in self._legacy)
+        key = _key(target)
+        if key is not None:
+            return self._store.get(key) in LEGACY
+        return _memorable(target) and target in _LEGACY_TARGETS
 
     def take(self, target: object, revision: str) -> None:
         """Remember what was agreed on."""
         self.forget(target)
+        key = _key(target)
         if revision not in LEGACY:
             return
-        key = _key(target)
         if key is not None:
-            self._keys[key] = None
-            if len(self._keys) > MAX_KEYS:
-                del self._keys[next(iter(self._keys))]
+            self._store.put(key, revision)
         elif _memorable(target):
-            self._legacy.add(target)
+            _LEGACY_TARGETS.add(target)
 
     def forget(self, target: object) -> None:
         """It did not hold: find out again."""
-        self._keys.pop(_key(target) or "", None)
-        if _memorable(target):
-            self._legacy.discard(target)
+        key = _key(target)
+        if key is not None:
+            self._store.forget(key)
+        elif _memorable(target):
+            _LEGACY_TARGETS.discard(target)
+
+
+_LEGACY_TARGETS: Final[WeakSet[Any]] = WeakSet()
 
 
 def _key(target: object) -> str | None:

@@ -3,6 +3,8 @@
     open ──▶ server/discover ──▶ modern, agreed
                    │ (no modern answer, or silence)
                    └──▶ initialize ──▶ legacy, agreed
+                            │ (400, 404 or 405, over HTTP)
+                            └──▶ the older transport ──▶ initialize ──▶ legacy, agreed
 
 Layer: L4.
 Source: MCP 2026-07-28, basic/versioning; 2025-11-25, basic/lifecycle.
@@ -26,6 +28,7 @@ from dedalus_mcp.client.era import (
     after_discover,
     after_refusal,
     is_modern_refusal,
+    may_be_older,
     says_era,
 )
 from dedalus_mcp.client.handlers import Handlers
@@ -34,6 +37,7 @@ from dedalus_mcp.client.patience import pause_before_repeat
 from dedalus_mcp.errors import (
     METHOD_NOT_FOUND,
     ConnectionLost,
+    DedalusError,
     MCPConnectionError,
     McpError,
     RemoteProtocolError,
@@ -57,6 +61,9 @@ from dedalus_mcp.types.revisions import LATEST, LATEST_LEGACY, LEGACY, MODERN, R
 __all__ = ("Opening", "initialize", "open_link")
 
 
+remembered = Remembered()
+
+
 class Opening(NamedTuple):
     """How to open a connection.
 
@@ -69,6 +76,7 @@ class Opening(NamedTuple):
         answers: Whether the client answers questions, which this package plays on legacy revisions
             only so far: then those are preferred.
         never_silent: Whether silence is a failure instead: see `Target`.
+        eras: What is known of servers.
     """
 
     make_handlers: Callable[[Deliveries], Handlers]
@@ -78,9 +86,16 @@ class Opening(NamedTuple):
     probe_timeout: Timeout
     answers: bool = False
     never_silent: bool = False
+    eras: Remembered = remembered
 
 
-remembered = Remembered()
+class _HandshakeRefused(Exception):
+    """A server refused `initialize` as one does that has only the older transport."""
+
+    def __init__(self, error: McpError | MCPConnectionError) -> None:
+        super().__init__()
+        self.error = error
+
 
 _Agree: TypeAlias = Callable[[Link, Opening], Awaitable[Agreement]]
 
@@ -108,18 +123,39 @@ async def open_link(target: Target, opening: Opening) -> tuple[Link, Agreement]:
     opening = opening._replace(never_silent=getattr(target, "never_silent", False))
     if opening.revision is not None and opening.revision not in REVISIONS:
         raise ValueError(f"no protocol revision {opening.revision!r}; legal are {', '.join(REVISIONS)}")
-    if opening.revision in LEGACY:
-        return await _agreed(await target.open(), opening, initialize)
-    if opening.revision is None and (opening.answers or remembered.is_legacy(target)):
+    try:
+        return await _opened(target, opening)
+    except _HandshakeRefused as refused:
+        return await _opened_older(target, opening, refused.error)
+
+
+async def _opened(target: Target, opening: Opening) -> tuple[Link, Agreement]:
+    if opening.revision in LEGACY or (opening.revision is None and getattr(target, "only_legacy", False)):
+        return await _agreed(await target.open(), opening, _shake_hands)
+    if opening.revision is None and (opening.answers or opening.eras.is_legacy(target)):
         try:
             return await _agreed(await target.open(), opening, initialize)
         except (McpError, MCPConnectionError, RemoteProtocolError, RequestTimeout, ConnectionLost) as error:
             if isinstance(error, MCPConnectionError) and not says_era(error):
                 raise
-            remembered.forget(target)
+            opening.eras.forget(target)
     link, agreement = await _found_out(target, opening)
-    remembered.take(target, agreement.revision)
+    opening.eras.take(target, agreement.revision)
     return link, agreement
+
+
+async def _opened_older(
+    target: Target, opening: Opening, refused: McpError | MCPConnectionError
+) -> tuple[Link, Agreement]:
+    """Try the older transport of a target, whose newer one was refused so."""
+    older: Target | None = getattr(target, "older", None)
+    if older is None:
+        raise refused
+    try:
+        return await _agreed(await older.open(), opening, initialize)
+    except (OSError, DedalusError) as error:
+        refused.add_note(f"The older transport was tried too: {error}")
+        raise refused from error
 
 
 async def _found_out(target: Target, opening: Opening) -> tuple[Link, Agreement]:
@@ -134,7 +170,7 @@ async def _found_out(target: Target, opening: Opening) -> tuple[Link, Agreement]
         duplex = await target.open()
     except OSError as error:  # a connection that cannot be made twice: what ended it is the news
         raise lost from error
-    return await _agreed(duplex, opening, initialize)
+    return await _agreed(duplex, opening, _shake_hands)
 
 
 async def _agreed(duplex: Duplex, opening: Opening, agree: _Agree) -> tuple[Link, Agreement]:
@@ -157,7 +193,7 @@ async def _probe(link: Link, opening: Opening) -> Agreement:
         if isinstance(verdict, Handshake):
             if opening.revision is not None:
                 raise RemoteProtocolError(f"the server does not speak {opening.revision}")
-            return await initialize(link, opening)
+            return await _shake_hands(link, opening)
         if isinstance(verdict, Retry):
             revision = verdict.revision
         else:
@@ -211,6 +247,15 @@ async def _undiscovered(link: Link, opening: Opening, revision: str) -> Agreemen
         if error.code == METHOD_NOT_FOUND:
             raise RemoteProtocolError(f"the server speaks {revision}, but knows no request of it") from error
     return Agreement(revision=revision, server_info=None, capabilities=ServerCapabilities(), instructions=None)
+
+
+async def _shake_hands(link: Link, opening: Opening) -> Agreement:
+    try:
+        return await initialize(link, opening)
+    except (McpError, MCPConnectionError) as error:
+        if may_be_older(error):
+            raise _HandshakeRefused(error) from error
+        raise
 
 
 async def initialize(link: Link, opening: Opening) -> Agreement:

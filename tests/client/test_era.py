@@ -10,13 +10,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedalus_mcp.client.era import Handshake, Remembered, Retry, Speak, after_discover, after_refusal, is_modern_refusal
+from dedalus_mcp.client.era import (
+    Handshake,
+    Remembered,
+    Retry,
+    Speak,
+    after_discover,
+    after_refusal,
+    is_modern_refusal,
+    may_be_older,
+)
 from dedalus_mcp.errors import (
     HEADER_MISMATCH,
     INVALID_PARAMS,
     METHOD_NOT_FOUND,
     MISSING_REQUIRED_CLIENT_CAPABILITY,
     UNSUPPORTED_PROTOCOL_VERSION,
+    ErrorData,
+    MCPConnectionError,
     McpError,
     RemoteProtocolError,
 )
@@ -172,3 +183,75 @@ def test_the_newest_revision_in_common_is_spoken(versions: list[str]) -> None:
     else:
         assert verdict == (Speak(modern[-1]) if modern else Handshake())
         assert modern or set(versions) & set(LEGACY)
+
+
+class Saved(dict[str, str]):
+    """A store that a program could write to a file."""
+
+    def put(self, key: str, revision: str) -> None:
+        self[key] = revision
+
+    def forget(self, key: str) -> None:
+        self.pop(key, None)
+
+
+class Keyed:
+    def __init__(self, key: str) -> None:
+        self.era_key = key
+
+
+def test_what_is_known_of_servers_may_be_kept_elsewhere() -> None:
+    """VER-16."""
+    saved = Saved()
+    remembered = Remembered(saved)
+    remembered.take(Keyed("https://a"), LATEST_LEGACY)
+    remembered.take(Keyed("https://b"), LATEST)
+
+    assert saved == {"https://a": LATEST_LEGACY}
+    assert Remembered(saved).is_legacy(Keyed("https://a"))
+    Remembered(saved).take(Keyed("https://a"), LATEST)
+    assert saved == {}
+
+
+@pytest.mark.parametrize("entry", ["", "2026-07-28", "1999", "legacy", None, 7], ids=repr)
+def test_an_entry_that_names_no_legacy_revision_says_nothing(entry: Any) -> None:
+    saved = Saved()
+    saved["https://a"] = entry
+
+    assert not Remembered(saved).is_legacy(Keyed("https://a"))
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "older"),
+    [
+        (400, None, True),
+        (404, None, True),
+        (405, None, True),
+        (403, None, False),
+        (406, None, False),
+        (500, None, False),
+        (None, None, False),
+        (400, -32600, True),
+        (404, -32600, True),
+        (404, METHOD_NOT_FOUND, False),
+        (405, METHOD_NOT_FOUND, True),
+        (400, UNSUPPORTED_PROTOCOL_VERSION, False),
+        (400, -32020, False),
+        (400, -32021, False),
+    ],
+)
+def test_what_refuses_initialize_may_have_only_the_older_transport(
+    status: int | None, error: int | None, older: bool
+) -> None:
+    """HTTP-77, HTTP-78: in the words of this call or of none."""
+    http = MCPConnectionError("no", status)
+    if error is None:
+        assert may_be_older(http) is older
+        return
+    http.error = ErrorData(error, "no")
+    mine = McpError(http.error)
+    mine.__cause__ = http
+
+    assert may_be_older(http) is older
+    assert may_be_older(mine) is older
+    assert not may_be_older(McpError(http.error))

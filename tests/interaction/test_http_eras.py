@@ -16,6 +16,7 @@ from dedalus_mcp.errors import (
     RequestTimeout,
     ServerError,
 )
+from dedalus_mcp_transports.http_client import StreamableHttp
 from tests.transports.scripted_http import Asked, Script, Talk, event, legacy, scripted
 
 LEGACY = "2025-11-25"
@@ -270,7 +271,6 @@ async def test_initialize_refused_by_a_modern_server_is_answered_with_a_probe() 
 
 def test_the_servers_that_are_remembered_by_their_key_have_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     from dedalus_mcp.client import era  # noqa: PLC0415 - a fresh memory, with room for two
-    from dedalus_mcp_transports.http_client import StreamableHttp  # noqa: PLC0415
 
     monkeypatch.setattr(era, "MAX_KEYS", 2)
     memory = era.Remembered()
@@ -282,3 +282,30 @@ def test_the_servers_that_are_remembered_by_their_key_have_a_bound(monkeypatch: 
     memory.take(two, MODERN)
     assert not memory.is_legacy(two)
     assert not remembered.is_legacy(one)
+
+
+async def test_what_a_program_knows_from_its_last_run_saves_the_probe() -> None:
+    """VER-16: and what does not hold is corrected there."""
+    saved = Known()
+    async with scripted(probed(answered(400))) as server:
+        async with MCPClient.connect(server.url + "?key=1", eras=saved):
+            pass
+        assert saved == {server.url: LEGACY}
+        async with MCPClient.connect(server.url, eras=saved):
+            pass
+        assert not remembered.is_legacy(StreamableHttp(server.url))
+        assert server.count("server/discover") == 1
+
+    async with scripted(discover) as server:
+        saved[server.url] = LEGACY
+        async with MCPClient.connect(server.url, eras=saved) as client:
+            assert client.revision == MODERN
+        assert server.url not in saved
+
+
+class Known(dict[str, str]):
+    def put(self, key: str, revision: str) -> None:
+        self[key] = revision
+
+    def forget(self, key: str) -> None:
+        self.pop(key, None)

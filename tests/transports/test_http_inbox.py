@@ -87,3 +87,27 @@ async def test_a_reader_that_is_cancelled_takes_nothing() -> None:
         await inbox.take()
 
     assert await inbox.take() == [b"a"]
+
+
+async def test_what_has_ended_is_taken_to_the_last_item_and_then_says_why() -> None:
+    inbox = Inbox()
+    inbox.put([b"1"])
+    inbox.end("the stream broke")
+
+    assert await inbox.take() == [b"1"]
+    with pytest.raises(anyio.BrokenResourceError, match="the stream broke"):
+        await inbox.take()
+
+
+async def test_an_end_wakes_who_waits() -> None:
+    inbox = Inbox()
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as group:
+            group.start_soon(end_soon, inbox)
+            with pytest.raises(anyio.BrokenResourceError):
+                await inbox.take()
+
+
+async def end_soon(inbox: Inbox) -> None:
+    await anyio.wait_all_tasks_blocked()
+    inbox.end("over")

@@ -8,7 +8,7 @@ from anyio.abc import SocketAttribute, SocketStream
 
 from dedalus_mcp import MCPClient
 from dedalus_mcp.errors import MCPConnectionError
-from dedalus_mcp_transports.http_sender import address, redirected
+from dedalus_mcp_transports.http_sender import address, redirected, same_origin
 from tests.transports.scripted_http import SESSION, Asked, Script, ScriptedHttp, Talk, legacy, scripted
 
 
@@ -145,3 +145,22 @@ async def test_a_server_without_tls_is_told_as_such() -> None:
                 await MCPClient.connect(f"https://127.0.0.1:{port}/mcp")
             assert raised.value.__cause__ is not None
         group.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize(
+    ("here", "there", "same"),
+    [
+        ("http://h/a", "http://h/b?c", True),
+        ("http://h/a", "http://H:80/", True),
+        ("https://h:443/a", "https://h/", True),
+        ("http://u:p@h/a", "http://h/", True),
+        ("http://h/a", "https://h/", False),
+        ("http://h/a", "http://h:81/", False),
+        ("http://h/a", "http://h.example/", False),
+        ("http://h/a", "http://[", False),
+        ("http://h/a", "http://h:x/", False),
+        ("http://h/a", "", False),
+    ],
+)
+def test_an_origin_is_scheme_host_and_port(here: str, there: str, same: bool) -> None:
+    assert same_origin(here, there) is same

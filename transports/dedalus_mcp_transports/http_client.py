@@ -1,10 +1,13 @@
-"""Streamable HTTP, the client: a URL as something to connect to.
+"""HTTP, the client: a URL as something to connect to.
+
+    StreamableHttp(url)   every revision from 2025-03-26 on; its `older` is ...
+    HttpSse(url)          ... what servers of 2024-11-05 have
 
 httpx is loaded when the first connection is opened, and not at all where the caller brings an
 HTTP client of their own.
 
 Layer: L5.
-Source: MCP 2026-07-28, basic/transports/streamable-http; 2025-11-25, basic/transports.
+Source: MCP 2026-07-28, basic/transports/streamable-http; 2025-11-25 and 2024-11-05, basic/transports.
 """
 
 from __future__ import annotations
@@ -20,16 +23,57 @@ from anyio.lowlevel import checkpoint
 from dedalus_mcp.transport import Duplex
 from dedalus_mcp_transports.http_connection import HttpConnection
 from dedalus_mcp_transports.http_sender import Sender, address
+from dedalus_mcp_transports.http_sse import SseConnection
 from dedalus_mcp_transports.http_stream import Reconnect
 from dedalus_mcp_transports.lines import MAX_FRAME
 
-__all__ = ("StreamableHttp",)
+__all__ = ("HttpSse", "StreamableHttp")
 
 # Connections that are kept for later.  How many there may be at once is the number of open calls.
 KEPT_CONNECTIONS = 32
 
 
-class StreamableHttp:
+class _Url:
+    """What connections to a URL have in common: who asks, and how."""
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        headers: Mapping[str, str] | None,
+        auth: Any,
+        http_client: Any,
+        timeout: float,
+        max_message: int,
+    ) -> None:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError(f"cannot connect to {address(url)!r:.200}: legal are http:// and https:// URLs")
+        if not timeout > 0:
+            raise ValueError(f"a timeout is more than 0 seconds, not {timeout}")
+        self.url = url
+        self.headers = {name.lower(): value for name, value in (headers or {}).items()}
+        self.auth = auth
+        self.http_client = http_client
+        self.timeout = timeout
+        self.max_message = max_message
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({address(self.url)!r})"  # no headers, no query: they may be secret
+
+    def _sender(self) -> Sender:
+        owned = self.http_client is None
+        return Sender(
+            _make_client() if owned else self.http_client,
+            self.url,
+            headers=self.headers,
+            auth=self.auth,
+            timeout=self.timeout,
+            owned=owned,
+        )
+
+
+class StreamableHttp(_Url):
     """An MCP server at a URL; a `Target`.
 
     Nothing is sent anywhere but to the URL's own origin: of redirects, only 307 and 308 to
@@ -65,41 +109,77 @@ class StreamableHttp:
         reconnect: Reconnect | None = None,
         max_message: int = MAX_FRAME,
     ) -> None:
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError(f"cannot connect to {address(url)!r:.200}: legal are http:// and https:// URLs")
-        if not timeout > 0:
-            raise ValueError(f"a timeout is more than 0 seconds, not {timeout}")
-        self.url = url
-        self.headers = {name.lower(): value for name, value in (headers or {}).items()}
-        self.auth = auth
-        self.http_client = http_client
-        self.timeout = timeout
+        super().__init__(
+            url, headers=headers, auth=auth, http_client=http_client, timeout=timeout, max_message=max_message
+        )
         self.listen = listen
         self.reconnect = reconnect or Reconnect()
-        self.max_message = max_message
-
-    def __repr__(self) -> str:
-        return f"StreamableHttp({address(self.url)!r})"  # no headers, no query: they may be secret
 
     @property
     def era_key(self) -> str:
         """What stands for the server, of all objects with this URL."""
         return address(self.url)
 
-    async def open(self) -> Duplex:
-        """Return a connection; nothing is sent before its first frame."""
-        await checkpoint()
-        owned = self.http_client is None
-        sender = Sender(
-            _make_client() if owned else self.http_client,
+    @property
+    def older(self) -> HttpSse:
+        """The same URL by the older transport."""
+        return HttpSse(
             self.url,
             headers=self.headers,
             auth=self.auth,
+            http_client=self.http_client,
             timeout=self.timeout,
-            owned=owned,
+            max_message=self.max_message,
         )
-        return HttpConnection(sender, listen=self.listen, reconnect=self.reconnect, max_message=self.max_message)
+
+    async def open(self) -> Duplex:
+        """Return a connection; nothing is sent before its first frame."""
+        await checkpoint()
+        return HttpConnection(
+            self._sender(), listen=self.listen, reconnect=self.reconnect, max_message=self.max_message
+        )
+
+
+class HttpSse(_Url):
+    """An MCP server of 2024-11-05 at a URL, that of its event stream; a `Target`.
+
+    `MCPClient.connect(url)` finds out by itself where a server has nothing newer; this is for
+    those who know, and want to save the attempts.  Messages go where the stream says, which
+    has to be the URL's own origin.
+
+    Args:
+        url: The address of the event stream, `http` or `https`.
+        headers, auth, http_client, timeout, max_message: See `StreamableHttp`.
+
+    Raises:
+        ValueError: `url` is none, or `timeout` is not positive.
+    """
+
+    only_legacy = True
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        auth: Any = None,
+        http_client: Any = None,
+        timeout: float = 30.0,
+        max_message: int = MAX_FRAME,
+    ) -> None:
+        super().__init__(
+            url, headers=headers, auth=auth, http_client=http_client, timeout=timeout, max_message=max_message
+        )
+
+    async def open(self) -> Duplex:
+        """Open the event stream, and return once it says where messages go.
+
+        Raises:
+            MCPConnectionError: There is no such stream.
+        """
+        connection = SseConnection(self._sender(), max_message=self.max_message)
+        await connection.begin()
+        return connection
 
 
 def _make_client() -> Any:

@@ -13,20 +13,18 @@ Source: MCP 2026-07-28, basic/transports/streamable-http; 2025-11-25, basic/tran
 from __future__ import annotations
 
 import logging
-from collections import deque
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext, suppress
 from functools import partial
-from typing import Any
 
 import anyio
 
 from dedalus_mcp.errors import MCPConnectionError, RemoteProtocolError
-from dedalus_mcp.jsonrpc.tasks import Tasks
 from dedalus_mcp.transport import Received, Undelivered
 from dedalus_mcp_transports.http_failures import Answer, failure, reply_ids
 from dedalus_mcp_transports.http_inbox import Inbox
 from dedalus_mcp_transports.http_outgoing import Outgoing, Words, peek
+from dedalus_mcp_transports.http_posts import Posts
 from dedalus_mcp_transports.http_sender import Response, Sender
 from dedalus_mcp_transports.http_stream import EventStream, Reconnect
 
@@ -36,10 +34,7 @@ logger = logging.getLogger("dedalus_mcp")
 
 # Calls that are under way at once; more wait.  Replies and notices always find room.
 MAX_POSTS = 256
-# Notices that wait for the ones before them.  Beyond that, the oldest is the one to miss.
-MAX_NOTICES = 1024
-# How long a notice may hold up those behind it, and how long `initialized` may hold up all else.
-NOTICE_SECONDS = 10.0
+# How long `initialized` may hold up all else.
 INITIALIZED_SECONDS = 5.0
 # How long a stream may stay open after its reply, in the hope that its connection can be used again.
 LINGER_SECONDS = 0.5
@@ -65,12 +60,9 @@ class HttpConnection:
         self._max_message = max_message
         self._words = Words()
         self._inbox = Inbox()
-        self._tasks = Tasks()
-        self._scopes: set[anyio.CancelScope] = set()
+        self._posts = Posts(self._post)
         self._calls: dict[int | str, tuple[Outgoing, anyio.CancelScope]] = {}
         self._room = anyio.CapacityLimiter(MAX_POSTS)
-        self._notices: deque[Outgoing] = deque(maxlen=MAX_NOTICES)
-        self._telling = False
         self._listener: anyio.CancelScope | None = None
         self._closed = False
         self._over = anyio.Event()
@@ -88,17 +80,16 @@ class HttpConnection:
                 raise anyio.ClosedResourceError("the HTTP connection is closed")
             out = peek(frame)
             if out.method is None:
-                self._start(partial(self._post, out))
+                self._posts.post(out)
             elif out.id is not None:
                 self._begin(out, out.id)
             elif out.method == "notifications/initialized":
-                with anyio.move_on_after(INITIALIZED_SECONDS):
-                    await self._post(out)
+                await self._posts.deliver(out, INITIALIZED_SECONDS)
                 self._listen()
             elif out.cancels is not None:
                 self._cancel(out, out.cancels)
             else:
-                self._tell(out)
+                self._posts.tell(out)
 
     async def aclose(self) -> None:
         """End every stream and the session, within two seconds."""
@@ -108,36 +99,13 @@ class HttpConnection:
         self._closed = True
         self._inbox.close()
         try:
-            for scope in list(self._scopes):
-                scope.cancel()
+            self._posts.cancel()
             with anyio.move_on_after(DELETE_SECONDS, shield=True):
-                await self._tasks.wait()
+                await self._posts.wait()
                 await self._delete()
             await self._sender.aclose()
         finally:
             self._over.set()
-
-    # Tasks.
-
-    def _start(
-        self, run: Callable[[], Coroutine[Any, Any, None]], ended: Callable[[], object] = lambda: None
-    ) -> anyio.CancelScope:
-        scope = anyio.CancelScope()
-        self._scopes.add(scope)
-
-        async def main() -> None:
-            with scope:
-                try:
-                    await run()
-                except Exception:
-                    logger.exception("a task of the HTTP client failed")
-
-        def over() -> None:
-            self._scopes.discard(scope)
-            ended()
-
-        self._tasks.start(main, over, detached=True)
-        return scope
 
     def _post_headers(self, out: Outgoing) -> dict[str, str]:
         accept = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
@@ -151,32 +119,12 @@ class HttpConnection:
             async with self._sender.request("DELETE", self._words.legacy_headers()):
                 pass
 
-    # Replies and notices.
-
     async def _post(self, out: Outgoing) -> None:
-        """Send what has no reply.  Whoever wanted it to arrive has nowhere to hear that it did not."""
-        try:
-            async with self._sender.request("POST", self._post_headers(out), out.frame) as response:
-                if not 200 <= response.status < 300:  # any of these is as good as 202 (B089)
-                    raise await response.refusal(None, in_session=self._words.session is not None)
-                await response.body(self._max_message)  # so that its connection can be used again
-        except Exception as error:  # noqa: BLE001 - told to the log, there is nobody else
-            logger.warning("%s did not arrive: %s", out.method or "a reply", error)
+        """Send what has no reply."""
+        async with self._sender.request("POST", self._post_headers(out), out.frame) as response:
+            await response.accepted(self._max_message, in_session=self._words.session is not None)
 
-    def _tell(self, out: Outgoing) -> None:
-        """Send a notice after all before it."""
-        self._notices.append(out)
-        if not self._telling:
-            self._telling = True
-            self._start(self._tell_all)
-
-    async def _tell_all(self) -> None:
-        try:
-            while self._notices:
-                with anyio.move_on_after(NOTICE_SECONDS):
-                    await self._post(self._notices.popleft())
-        finally:
-            self._telling = False  # with nothing awaited since the last look: no notice is left behind
+    # Calls.
 
     def _cancel(self, out: Outgoing, id: int | str) -> None:
         """Let a call end: where it is modern, by closing its stream alone."""
@@ -188,16 +136,13 @@ class HttpConnection:
             return
 
         async def cancel() -> None:
-            with anyio.move_on_after(NOTICE_SECONDS):
-                await self._post(out)
+            await self._posts.deliver(out)
             scope.cancel()
 
-        self._start(cancel)
-
-    # Calls.
+        self._posts.start(cancel)
 
     def _begin(self, out: Outgoing, id: int | str) -> None:
-        scope = self._start(partial(self._call, out, id), lambda: self._calls.pop(id, None))
+        scope = self._posts.start(partial(self._call, out, id), lambda: self._calls.pop(id, None))
         self._calls[id] = out, scope
 
     async def _call(self, out: Outgoing, id: int | str) -> None:
@@ -279,7 +224,7 @@ class HttpConnection:
             self._listener.cancel()
         if self._listens and not self._closed:
             stream = EventStream(None, self._reconnect, self._max_message)
-            self._listener = self._start(partial(self._hear, stream))
+            self._listener = self._posts.start(partial(self._hear, stream))
 
     async def _hear(self, stream: EventStream) -> None:
         why = await self._follow(stream, None)

@@ -30,6 +30,7 @@ class Inbox:
         self._items: list[Received] = []
         self._bytes = 0
         self._closed = False
+        self._ended: str | None = None
         self._filled: anyio.Event | None = None
         self._drained: anyio.Event | None = None
 
@@ -58,16 +59,25 @@ class Inbox:
 
         Raises:
             anyio.ClosedResourceError: The inbox was closed.
+            anyio.BrokenResourceError: It has ended, and everything is taken.
         """
         await checkpoint_if_cancelled()
-        while not self._items and not self._closed:
+        while not self._items and not self._closed and self._ended is None:
             self._filled = anyio.Event()
             await self._filled.wait()
         if self._closed:
             raise anyio.ClosedResourceError("the HTTP connection is closed")
+        if not self._items:
+            raise anyio.BrokenResourceError(self._ended)
         items, self._items, self._bytes = self._items, [], 0
         self._wake()
         return items
+
+    def end(self, reason: str) -> None:
+        """Nothing more comes, and that is why; what waits is still to be taken."""
+        self._ended = reason
+        if self._filled is not None:
+            self._filled.set()
 
     def close(self) -> None:
         """Drop what waits and everything that follows.  Idempotent."""

@@ -19,7 +19,7 @@ import anyio
 from dedalus_mcp.errors import MCPConnectionError
 from dedalus_mcp_transports.http_failures import MAX_ERROR_BODY, Answer, failure
 
-__all__ = ("Response", "Sender", "address", "redirected")
+__all__ = ("Response", "Sender", "address", "redirected", "same_origin")
 
 MAX_REDIRECTS = 5
 # The body of a refusal is worth waiting for, but not long: the call has failed already.
@@ -78,6 +78,16 @@ class Response:
         await self.read(take)
         return None if len(held) > limit else bytes(held)
 
+    async def accepted(self, limit: int, *, in_session: bool) -> None:
+        """Read the answer to a message without a reply, so that its connection can be used again.
+
+        Raises:
+            MCPConnectionError: It was not accepted; any 2xx is as good as 202 (B089).
+        """
+        if not 200 <= self.status < 300:
+            raise await self.refusal(None, in_session=in_session)
+        await self.body(limit)
+
     async def refusal(self, id: int | str | None, *, in_session: bool) -> Exception:
         """Read what the server has to say and return it as an error: see `http_failures.failure`."""
         held = bytearray()
@@ -109,7 +119,7 @@ class Sender:
         self, client: Any, url: str, *, headers: Mapping[str, str], auth: Any, timeout: float, owned: bool
     ) -> None:
         self._client = client
-        self._url = url
+        self.url = url
         self._headers = dict(headers)
         self._auth = {} if auth is None else {"auth": auth}
         # Reading is never timed here: how long a reply may take, the engine's clocks know.
@@ -118,13 +128,21 @@ class Sender:
         self.where = address(url)
 
     @asynccontextmanager
-    async def request(self, method: str, headers: Mapping[str, str], content: bytes = b"") -> AsyncGenerator[Response]:
+    async def request(
+        self, method: str, headers: Mapping[str, str], content: bytes = b"", *, url: str | None = None
+    ) -> AsyncGenerator[Response]:
         """Send one request; the answer is closed when the context ends.
+
+        Args:
+            method: That of HTTP.
+            headers: Besides those of every request.
+            content: The body.
+            url: Where to, if not to the endpoint.
 
         Raises:
             MCPConnectionError: There was no answer, or it sent us on to where we do not go.
         """
-        raw = await self._send(self._url, method, headers, content)
+        raw = await self._send(url or self.url, method, headers, content)
         try:
             yield Response(raw, self.where)
         finally:
@@ -178,12 +196,19 @@ def redirected(here: str, location: str) -> str | None:
     try:
         there = urljoin(here, location)
         one, other = urlsplit(here), urlsplit(there)
-        ports = _port(one), _port(other)
+        upgraded = (one.scheme, other.scheme, _port(one), _port(other)) == ("http", "https", 80, 443)
     except ValueError:  # it is no URL
         return None
-    stays = one.scheme == other.scheme and ports[0] == ports[1]
-    upgraded = (one.scheme, other.scheme, *ports) == ("http", "https", 80, 443)
-    return there if one.hostname == other.hostname and (stays or upgraded) else None
+    return there if same_origin(here, there) or (upgraded and one.hostname == other.hostname) else None
+
+
+def same_origin(here: str, there: str) -> bool:
+    """Whether two URLs have scheme, host and port in common."""
+    try:
+        one, other = urlsplit(here), urlsplit(there)
+        return (one.scheme, one.hostname, _port(one)) == (other.scheme, other.hostname, _port(other))
+    except ValueError:  # it is no URL
+        return False
 
 
 def _port(parts: SplitResult) -> int | None:

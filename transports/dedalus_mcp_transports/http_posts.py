@@ -1,0 +1,100 @@
+"""What one connection of the HTTP client has under way: each request in a task of its own.
+
+    tell(notice) ──▶ after all notices before it        post(reply) ──▶ at once
+    start(run)   ──▶ whatever else there is to do       aclose() ends them all
+
+Layer: L5.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
+from typing import Any
+
+import anyio
+
+from dedalus_mcp.jsonrpc.tasks import Tasks
+from dedalus_mcp_transports.http_outgoing import Outgoing
+
+__all__ = ("Posts",)
+
+logger = logging.getLogger("dedalus_mcp")
+
+# Notices that wait for the ones before them.  Beyond that, the oldest is the one to miss.
+MAX_NOTICES = 1024
+# How long a notice may hold up those behind it.
+NOTICE_SECONDS = 10.0
+
+
+class Posts:
+    """The tasks of one connection.
+
+    Args:
+        send: Sends what has no reply and returns once the server has taken it; raises what went wrong.
+    """
+
+    def __init__(self, send: Callable[[Outgoing], Awaitable[None]]) -> None:
+        self._send = send
+        self._tasks = Tasks()
+        self._scopes: set[anyio.CancelScope] = set()
+        self._notices: deque[Outgoing] = deque(maxlen=MAX_NOTICES)
+        self._telling = False
+
+    def start(
+        self, run: Callable[[], Coroutine[Any, Any, None]], ended: Callable[[], object] = lambda: None
+    ) -> anyio.CancelScope:
+        """Run `run()` in a task of its own; return the scope that cancels it."""
+        scope = anyio.CancelScope()
+        self._scopes.add(scope)
+
+        async def main() -> None:
+            with scope:
+                try:
+                    await run()
+                except Exception:
+                    logger.exception("a task of the HTTP client failed")
+
+        def over() -> None:
+            self._scopes.discard(scope)
+            ended()
+
+        self._tasks.start(main, over, detached=True)
+        return scope
+
+    async def deliver(self, out: Outgoing, seconds: float = NOTICE_SECONDS) -> None:
+        """Send a reply or notice within a time; whoever wanted it to arrive has nowhere to hear that it did not."""
+        try:
+            with anyio.fail_after(seconds):
+                await self._send(out)
+        except Exception as error:  # noqa: BLE001 - told to the log, there is nobody else
+            logger.warning("%s did not arrive: %s", out.method or "a reply", error or "the server is too slow")
+
+    def post(self, out: Outgoing) -> None:
+        """Send a reply, beside all else."""
+        self.start(partial(self.deliver, out))
+
+    def tell(self, out: Outgoing) -> None:
+        """Send a notice after all before it."""
+        self._notices.append(out)
+        if not self._telling:
+            self._telling = True
+            self.start(self._tell_all)
+
+    def cancel(self) -> None:
+        """Let every task end."""
+        for scope in list(self._scopes):
+            scope.cancel()
+
+    async def wait(self) -> None:
+        """Return when every task has ended."""
+        await self._tasks.wait()
+
+    async def _tell_all(self) -> None:
+        try:
+            while self._notices:
+                await self.deliver(self._notices.popleft())
+        finally:
+            self._telling = False  # with nothing awaited since the last look: no notice is left behind
