@@ -38,6 +38,7 @@ LAYERS = {
     "dedalus_mcp_transports.sse": 2,
     "dedalus_mcp_transports.event_log": 2,
     "dedalus_mcp_transports.http_classify": 2,
+    "dedalus_mcp_transports.http_cors": 2,
     "dedalus_mcp_transports.http_failures": 2,
     "dedalus_mcp_transports.http_headers": 2,
     "dedalus_mcp_transports.http_mirrors": 2,

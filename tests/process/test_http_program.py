@@ -205,3 +205,40 @@ async def test_a_certificate_that_is_not_there_is_told_before_anybody_is_served(
     assert code == 1
     assert said[-1].startswith("FileNotFoundError")
     assert SERVING.search(program.said) is None
+
+
+HEAD = b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+
+
+def answer_to(url: str, request: bytes) -> bytes:
+    """Send this and no more; return all that comes until the server closes the connection."""
+    parts = httpx.URL(url)
+    with socket.create_connection((parts.host, parts.port or 80), timeout=PATIENCE) as connection:
+        connection.sendall(request)
+        return b"".join(iter(lambda: connection.recv(65536), b""))
+
+
+@pytest.mark.parametrize(
+    ("request_bytes", "status"),
+    [
+        (HEAD + b"Content-Length: 10\r\n\r\n{", b"408"),
+        (HEAD + b"Content-Length: 10\r\n\r\n", b"408"),
+        (HEAD + b"Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n", b"408"),
+        (HEAD + b"Content-Length: 1001\r\nExpect: 100-continue\r\n\r\n", b"413"),
+        (HEAD + b"X: " + b"x" * 3000 + b"\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}", b"431"),
+        (HEAD + b"X: " + b"x" * 5000, b"400"),
+    ],
+    ids=["slow", "no body", "slow chunks", "too long", "long header", "endless header"],
+)
+async def test_a_client_that_sends_too_much_or_too_slowly_is_let_go(
+    log: Path, request_bytes: bytes, status: bytes
+) -> None:
+    with running(log, body_seconds=0.2, max_body=1000, max_head=2000) as program:
+        answer = await anyio.to_thread.run_sync(answer_to, program.url, request_bytes)
+
+        assert answer.split(b" ", 2)[1] == status
+        program.process.terminate()
+        code, said = await program.ends()
+
+    assert code == 0
+    assert not [line for line in said if "ERROR" in line or "Traceback" in line]

@@ -5,11 +5,15 @@ Each row of the tables that say how one endpoint serves every revision is a case
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 
+from dedalus_mcp import MCPServer
 from dedalus_mcp_transports.http_security import TransportSecuritySettings
+from dedalus_mcp_transports.http_settings import HttpSettings
 from tests.interaction.raw import envelope
 from tests.interaction.server import make
 from tests.transports.asgi import initialize, refusal, serving
@@ -311,3 +315,140 @@ async def test_modern_has_no_batches(items: list[Any], headers: dict[str, Any]) 
         client = await web.open("2025-03-26")
 
         assert refusal(await client.say(items, **headers).ended()) == (400, -32600, None)
+
+
+# Heads that are too large, and pages of other origins.
+
+
+@once
+@pytest.mark.parametrize(
+    "headers",
+    [{"x": "a" * 2000}, {f"x_{n}": "" for n in range(30)}, {"x" * 2000: ""}],
+    ids=["long value", "many", "long name"],
+)
+async def test_headers_beyond_the_limits_are_refused_without_being_repeated(headers: dict[str, Any]) -> None:
+    async with serving(make(), max_head=1000, max_headers=30) as web:
+        exchange = await web.client().initialize("2025-11-25", **headers)
+        assert (await web.client().initialize("2025-11-25", x="a" * 200)).status == 200
+
+    assert refusal(exchange) == (431, -32600, None)
+    assert exchange.messages[0]["error"]["message"].endswith("the limits are 30 headers and 1000 bytes")
+
+
+@once
+async def test_a_target_is_part_of_what_is_limited() -> None:
+    async with serving(make(), max_head=1000) as web:
+        exchange = web.client()
+        begun = exchange.send("POST", initialize())
+        begun.scope["query_string"] = b"x" * 1000
+
+        assert (await begun.ended()).status == 431
+
+
+@once
+@pytest.mark.parametrize("name", ["host", "origin"])
+async def test_a_header_of_the_guard_that_came_twice_is_refused(name: str) -> None:
+    async with serving(make(), cors_origins=["http://localhost"]) as web:
+        begun = web.client().send("POST", initialize(), origin="http://localhost")
+        begun.scope["headers"].append((name.encode(), b"evil.example"))
+        exchange = await begun.ended()
+
+    assert refusal(exchange)[0] == 400
+    assert "evil" not in exchange.body.decode()
+
+
+PAGE = "https://app.example.com"
+
+
+@pytest.mark.parametrize("revision", ["2025-11-25", MODERN])
+async def test_a_page_that_may_call_reads_every_answer(revision: str) -> None:
+    """HTTP-01, HTTP-02."""
+    async with serving(make(), cors_origins=[PAGE]) as web:
+        client = web.client()
+        client.headers["origin"] = PAGE
+        await client.open(revision)
+        stream = client.tool(1, "progress", meta={"progressToken": 1}, steps=2)
+        await stream.ended()
+        answers = [
+            stream,
+            await client.tool(2, "echo", text="x").ended(),
+            await client.send("POST", b"{", content_type="application/json").ended(),
+            await client.send("POST", b"{}", content_type="text/plain").ended(),
+            await client.send("PUT").ended(),
+            await client.send("POST", b"{}", path="/elsewhere").ended(),
+            await client.send("POST", b"{}", host="evil.example").ended(),
+        ]
+
+    assert [each.status for each in answers] == [200, 200, 400, 415, 405, 404, 421]
+    assert {each.headers["access-control-allow-origin"] for each in answers} == {PAGE}
+    assert {each.headers["vary"] for each in answers} == {"Origin"}
+    assert all("Mcp-Session-Id" in each.headers["access-control-expose-headers"] for each in answers)
+
+
+@once
+async def test_other_pages_are_refused_as_ever_and_others_than_pages_served() -> None:
+    """HTTP-02."""
+    async with serving(make(), cors_origins=[PAGE]) as web:
+        evil = await web.client().initialize("2025-11-25", origin="https://evil.example")
+        asked = (
+            await web.client()
+            .send("OPTIONS", origin="https://evil.example", access_control_request_method="POST")
+            .ended()
+        )
+        local = await web.client().initialize("2025-11-25", origin="http://localhost:3000")
+        program = await web.client().initialize("2025-11-25")
+
+    assert [each.status for each in (evil, asked, local, program)] == [403, 403, 200, 200]
+    assert not [each for each in (evil, asked, local, program) if "access-control-allow-origin" in each.headers]
+
+
+@once
+async def test_a_browser_that_asks_first_is_answered_before_anything_is_set_up() -> None:
+    log: list[str] = []
+
+    @asynccontextmanager
+    async def life(server: MCPServer) -> AsyncGenerator[None]:
+        log.append("in")
+        yield
+
+    asks: dict[str, Any] = {"origin": PAGE, "access_control_request_method": "POST"}
+    async with serving(MCPServer("test", lifespan=life), cors_origins=["*"]) as web:
+        answer = await web.client().send("OPTIONS", without=["content-type", "accept"], **asks).ended()
+        elsewhere = await web.client().send("OPTIONS", path="/elsewhere", **asks).ended()
+        rebound = await web.client().send("OPTIONS", **asks, host="evil.example").ended()
+        assert log == []
+        plain = await web.client().send("OPTIONS", origin=PAGE).ended()
+
+    assert (answer.status, answer.body) == (204, b"")
+    assert answer.headers["access-control-allow-origin"] == "*"
+    assert "last-event-id" in answer.headers["access-control-allow-headers"]
+    assert [each.status for each in (elsewhere, rebound, plain)] == [404, 421, 405]
+
+
+@once
+async def test_without_being_asked_to_nothing_is_said_to_browsers() -> None:
+    async with serving(make()) as web:
+        answer = await web.client().initialize("2025-11-25", origin="http://localhost")
+        asked = (
+            await web.client().send("OPTIONS", origin="http://localhost", access_control_request_method="POST").ended()
+        )
+
+    assert not [name for name in answer.headers if name.startswith("access-control") or name == "vary"]
+    assert asked.status == 405
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("path", "mcp"),
+        ("max_body", 0),
+        ("max_head", -1),
+        ("max_headers", 0),
+        ("body_seconds", 0),
+        ("cors_origins", "*"),
+    ],
+)
+def test_a_setting_that_is_not_legal_is_told_by_name(name: str, value: object) -> None:
+    settings: Any = {name: value}
+    with pytest.raises(ValueError, match=rf"^{name}"):
+        HttpSettings(**settings)

@@ -9,7 +9,7 @@ Layer: L5.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypedDict
 
 from dedalus_mcp_transports.event_log import EventLog
@@ -27,11 +27,15 @@ class AppOptions(TypedDict, total=False):
     json_only: bool
     always_stream: bool
     max_body: int
+    max_head: int
+    max_headers: int
+    body_seconds: float
     max_sessions: int
     session_idle_seconds: float
     keep_alive_seconds: float
     event_log: Callable[[], EventLog] | None
     retry_milliseconds: int | None
+    cors_origins: Sequence[str]
     security: TransportSecuritySettings | None
 
 

@@ -18,9 +18,11 @@ def failure_of(code: int, message: str, about: Decoded | None = None) -> Failure
     return Failure(about.id if isinstance(about, Call) else None, ErrorData(code, message))
 
 
-async def refuse(send: Send, status: int, code: int, why: str, about: Decoded | None = None) -> None:
+async def refuse(
+    send: Send, status: int, code: int, why: str, about: Decoded | None = None, *headers: tuple[bytes, bytes]
+) -> None:
     """Answer a request with what is wrong about it."""
-    await respond_failure(send, status, failure_of(code, why, about))
+    await respond_failure(send, status, failure_of(code, why, about), *headers)
 
 
 async def refuse_while_draining(send: Send) -> None:

@@ -15,12 +15,12 @@ Layer: L2; imports nothing of this package.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
 
-__all__ = ("Guard", "Refusal", "TransportSecuritySettings")
+__all__ = ("Guard", "Origins", "Refusal", "TransportSecuritySettings")
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 EVERY_INTERFACE = ("", "0.0.0.0", "::")
@@ -91,19 +91,23 @@ class Guard:
         settings: What to allow.
         bound_host: The host the server listens on; None if that is not known, as for an
             application that is mounted in another.
+        pages: Web pages that may call besides.
 
     Raises:
         ValueError: An allowed host or origin is not written as one.
     """
 
-    def __init__(self, settings: TransportSecuritySettings, bound_host: str | None = None) -> None:
+    def __init__(
+        self, settings: TransportSecuritySettings, bound_host: str | None = None, pages: Origins | None = None
+    ) -> None:
         bound = LOOPBACK[0] if bound_host is None else bound_host.strip("[]").removesuffix(".").lower()
         names = LOOPBACK if bound in EVERY_INTERFACE else (*LOOPBACK, bound)
         hosts = [_host_entry(each) for each in settings.allowed_hosts]
         self._enabled = settings.enable_dns_rebinding_protection
         self._any_host = _ANY in hosts or (not hosts and bound in EVERY_INTERFACE)
         self._hosts = hosts or [_Place(None, name, "*") for name in names]
-        self._origins = [_origin_entry(each) for each in settings.allowed_origins] or self._pages_of_hosts(names)
+        self._origins = Origins(settings.allowed_origins, "allowed_origins", self._pages_of_hosts(names))
+        self._pages = pages
         self._good: set[tuple[str | None, str | None]] = set()
 
     def _pages_of_hosts(self, names: Iterable[str]) -> list[_Place]:
@@ -122,11 +126,14 @@ class Guard:
         if not (self._any_host or _is_one_of(self._hosts, _read(_HOST, host))):
             said = "a request without Host" if host is None else f"Host {_harmless(host)}"
             return Refusal(421, f"{said} is not served here; {_setting('hosts')}")
-        if origin is not None and not (_ANY in self._origins or _is_one_of(self._origins, _read(_ORIGIN, origin))):
+        if origin is not None and not self._may_call(origin):
             said = f"Origin {_harmless(origin)}"
             return Refusal(403, f"{said} is not allowed here; {_setting('origins')}")
         self._remember(host, origin)
         return None
+
+    def _may_call(self, origin: str) -> bool:
+        return origin in self._origins or (self._pages is not None and origin in self._pages)
 
     def _remember(self, host: str | None, origin: str | None) -> None:
         if len(host or "") + len(origin or "") > _LONGEST_MEMO:
@@ -146,6 +153,29 @@ class _Place:
 
 
 _ANY = _Place(None, "*", "*")
+
+
+class Origins:
+    """The web pages that a setting names.
+
+    Args:
+        entries: As they are written there.
+        setting: The name of the setting.
+        default: What is meant where it names none.
+
+    Attributes:
+        any: Whether any page is meant.
+
+    Raises:
+        ValueError: An entry is not written as an origin.
+    """
+
+    def __init__(self, entries: Iterable[str], setting: str, default: Sequence[_Place] = ()) -> None:
+        self._places = [_origin_entry(each, setting) for each in entries] or default
+        self.any = _ANY in self._places
+
+    def __contains__(self, origin: str) -> bool:
+        return self.any or _is_one_of(self._places, _read(_ORIGIN, origin))
 
 
 def _read(pattern: re.Pattern[str], text: str | None) -> _Place | None:
@@ -179,13 +209,13 @@ def _host_entry(text: str) -> _Place:
     return _Place(None, place.name, port or place.port or "*")
 
 
-def _origin_entry(text: str) -> _Place:
+def _origin_entry(text: str, setting: str = "allowed_origins") -> _Place:
     if text == "*":
         return _ANY
     name, port = (text.removesuffix(":*"), "*") if text.endswith(":*") else (text, None)
     place = _read(_ORIGIN, name)
     if place is None:
-        raise ValueError(f"allowed_origins takes origins like 'https://app.example.com', not {text!r:.80}")
+        raise ValueError(f"{setting} takes origins like 'https://app.example.com', not {text!r:.80}")
     return _Place(place.scheme, place.name, port or place.port)
 
 

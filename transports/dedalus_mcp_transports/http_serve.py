@@ -103,6 +103,7 @@ class HttpServer(msgspec.Struct, frozen=True, kw_only=True):
             access_log=False,
             lifespan="off",
             ws="none",
+            h11_max_incomplete_event_size=self.settings.max_head,
             ssl_certfile=self.ssl_certfile,
             ssl_keyfile=self.ssl_keyfile,
             timeout_graceful_shutdown=int(self.drain_seconds) + CLOSING_SECONDS,

@@ -10,12 +10,16 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import MutableMapping
+from itertools import chain
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from anyio import lowlevel
 
 from dedalus_mcp.errors import INTERNAL_ERROR, INVALID_REQUEST
 from dedalus_mcp.transport import Application
+from dedalus_mcp_transports.http_cors import Cors
 from dedalus_mcp_transports.http_headers import ConflictingHeader
 from dedalus_mcp_transports.http_refusals import refuse, refuse_while_draining
 from dedalus_mcp_transports.http_request import (
@@ -44,18 +48,17 @@ class HttpApp:
 
     Raises:
         ValueError: An allowed host or origin is not written as one, in the settings or in the environment;
-            or both answer forms are demanded.
+            or a page that CORS is to allow is not.
     """
 
     def __init__(
         self, application: Application, settings: HttpSettings | None = None, *, bound_host: str | None = None
     ) -> None:
         self._settings = settings or HttpSettings()
-        if self._settings.json_only and self._settings.always_stream:
-            raise ValueError("json_only and always_stream exclude each other")
         self._application = application
         security = self._settings.security or TransportSecuritySettings.from_environment(os.environ)
-        self._guard = Guard(security, bound_host)
+        self._cors = Cors(self._settings.cors_origins) if self._settings.cors_origins else None
+        self._guard = Guard(security, bound_host, self._cors.origins if self._cors else None)
         # An application may be used under several event loops, as in tests; what waits in one is
         # of no use to another.
         self._services: WeakKeyDictionary[object, Service] = WeakKeyDictionary()
@@ -63,7 +66,11 @@ class HttpApp:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one ASGI connection."""
         if scope["type"] == "http":
-            await self._serve(HttpRequest(scope), receive, send)
+            request = HttpRequest(scope)
+            if self._cors is None:
+                await self._serve(request, receive, send)
+            else:
+                await self._serve_pages(self._cors, request, receive, send)
         elif scope["type"] == "lifespan":
             await self._lifespan(receive, send)
 
@@ -82,13 +89,47 @@ class HttpApp:
             service = self._services[key] = Service(self._application, self._settings)
         return service
 
+    async def _serve_pages(self, cors: Cors, request: HttpRequest, receive: Receive, send: Send) -> None:
+        """Serve a request with what browsers ask and want to read besides."""
+        origin = _one(request, b"origin")
+        more = cors.headers(origin)
+
+        async def telling(message: MutableMapping[str, Any]) -> None:
+            if message["type"] == "http.response.start":
+                message = {**message, "headers": [*message.get("headers", ()), *more]}
+            await send(message)
+
+        preflight = cors.preflight(request.scope["method"], request.fields)
+        if preflight is None or origin is None or not self._is_here(request.scope):
+            await self._serve(request, receive, telling)
+        elif await self._lets_in(request, telling):
+            await respond(telling, 204, b"", *preflight)
+
+    async def _lets_in(self, request: HttpRequest, send: Send) -> bool:
+        """Whether the request may go on; if not, it is answered."""
+        scope = request.scope
+        headers = scope["headers"]
+        size = sum(map(len, chain.from_iterable(headers))) + len(scope["path"]) + len(scope.get("query_string", b""))
+        if len(headers) > self._settings.max_headers or size > self._settings.max_head:
+            limits = f"{self._settings.max_headers} headers and {self._settings.max_head} bytes"
+            await refuse(send, 431, INVALID_REQUEST, f"The headers are too many or too long; the limits are {limits}")
+            return False
+        try:
+            refusal = self._guard.check(request.fields.one(b"host"), request.fields.one(b"origin"))
+        except ConflictingHeader as error:
+            await refuse(send, 400, INVALID_REQUEST, str(error))
+            return False
+        if refusal is not None:
+            logger.info("refused with status %d: %s", refusal.status, refusal.message)
+            await refuse(send, refusal.status, INVALID_REQUEST, refusal.message)
+            return False
+        return True
+
     async def _serve(self, request: HttpRequest, receive: Receive, send: Send) -> None:
         if not self._is_here(request.scope):
             await respond(send, 404, b"Not found")
             return
-        refusal = self._guard.check(_header(request, b"host"), _header(request, b"origin"))
-        if refusal is not None:
-            await refuse(send, refusal.status, INVALID_REQUEST, refusal.message)
+        if not await self._lets_in(request, send):
             return
         service = self._service()
         if service.draining:
@@ -125,5 +166,9 @@ class HttpApp:
                 return
 
 
-def _header(request: HttpRequest, name: bytes) -> str | None:
-    return next(iter(request.fields.all(name)), None)
+def _one(request: HttpRequest, name: bytes) -> str | None:
+    """The value of a header; None too where it is refused later, since it came with several."""
+    try:
+        return request.fields.one(name)
+    except ConflictingHeader:
+        return None

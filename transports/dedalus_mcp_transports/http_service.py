@@ -18,6 +18,7 @@ import anyio
 from dedalus_mcp.errors import INVALID_REQUEST
 from dedalus_mcp.jsonrpc.codec import decode
 from dedalus_mcp.transport import Application
+from dedalus_mcp_transports.http_bodies import Bodies
 from dedalus_mcp_transports.http_channel import Form
 from dedalus_mcp_transports.http_classify import Refused, classify
 from dedalus_mcp_transports.http_headers import accepts, is_json
@@ -25,8 +26,6 @@ from dedalus_mcp_transports.http_life import Life, Pulse, end_all
 from dedalus_mcp_transports.http_modern import Modern
 from dedalus_mcp_transports.http_refusals import refuse, refuse_while_draining
 from dedalus_mcp_transports.http_request import (
-    BodyTooLarge,
-    Disconnected,
     HttpRequest,
     Receive,
     Send,
@@ -57,8 +56,8 @@ class Service:
     def __init__(self, application: Application, settings: HttpSettings) -> None:
         self.ready = False
         self.draining = False
-        self._settings = settings
         self._life = Life(application)
+        self._bodies = Bodies(settings.max_body, settings.body_seconds)
         pulse = Pulse(settings.keep_alive_seconds)
         form = Form.JSON if settings.json_only else Form.STREAM if settings.always_stream else Form.LATE
         self._modern = Modern(application, form, pulse)
@@ -102,6 +101,7 @@ class Service:
             await end_all(unanswered, 503)
             for receiver in receivers:
                 await receiver.idle()
+        self._bodies.close()
         await self._life.leave()
         self.ready = self.draining = False
 
@@ -114,13 +114,8 @@ class Service:
         if not (json or stream):
             await refuse(send, 406, INVALID_REQUEST, "Accept must allow application/json and text/event-stream")
             return
-        try:
-            body = await request.body(receive, self._settings.max_body)
-        except BodyTooLarge:
-            limit = f"The body is longer than {self._settings.max_body} bytes, which is the limit"
-            await refuse(send, 413, INVALID_REQUEST, limit)
-            return
-        except Disconnected:
+        body = await self._bodies.read(request, receive, send)
+        if body is None:
             return
         if self.draining:  # since this request began
             await refuse_while_draining(send)

@@ -5,7 +5,7 @@ Layer: L5.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -23,22 +23,45 @@ class HttpSettings(msgspec.Struct, frozen=True, kw_only=True):
         json_only: Answer every POST with one JSON object; notices are dropped, asks fail.
         always_stream: Answer every POST with an event stream; errors that have an HTTP status of their own aside.
         max_body: Bytes in a request body, at most.
+        max_head: Bytes in what comes before it, names and values of headers and the target, at most.
+        max_headers: How many headers a request may have; real ones have 10 to 40, and one for each mirrored argument.
+        body_seconds: How long a client may take to send a body, at least, and twice as long at most.
         max_sessions: Legacy sessions that may be open at once.
         session_idle_seconds: How long a legacy session lives that nobody uses.
         keep_alive_seconds: How long a stream may be silent before a comment is sent on it.
         event_log: Makes the log from which a session's streams can be resumed; None for none.
         retry_milliseconds: How long a client should wait before it resumes; None to leave it to it.
+        cors_origins: Web pages of other origins that may call and read the answers: `scheme://name`,
+            `scheme://name:port`, `scheme://name:*`, or `*` for any.
         security: Which hosts and origins are taken; None for what the environment says (see
             `TransportSecuritySettings.from_environment`), else loopback and the bound host.
+
+    Raises:
+        ValueError: A value is not legal, or two contradict each other.
     """
 
     path: str = "/mcp"
     json_only: bool = False
     always_stream: bool = False
     max_body: int = 16 << 20
+    max_head: int = 64 << 10  # what uvicorn's own parser takes
+    max_headers: int = 256
+    body_seconds: float = 60.0  # the largest body at 2 Mbit/s
     max_sessions: int = 10_000
     session_idle_seconds: float = 1800.0
     keep_alive_seconds: float = 15.0
     event_log: Callable[[], EventLog] | None = MemoryEventLog
     retry_milliseconds: int | None = None
+    cors_origins: Sequence[str] = ()
     security: TransportSecuritySettings | None = None
+
+    def __post_init__(self) -> None:
+        if not self.path.startswith("/"):
+            raise ValueError(f"path begins with '/', as {self.path!r:.80} does not")
+        if self.json_only and self.always_stream:
+            raise ValueError("json_only and always_stream exclude each other")
+        for name in ("max_body", "max_head", "max_headers", "body_seconds"):
+            if getattr(self, name) <= 0:
+                raise ValueError(f"{name} must be more than 0, not {getattr(self, name)!r:.40}")
+        if isinstance(self.cors_origins, str):
+            raise ValueError("cors_origins is a list of origins, not one text")

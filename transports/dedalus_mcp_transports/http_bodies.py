@@ -1,0 +1,87 @@
+"""The bodies of requests, bounded in size and in time.
+
+A client that sends a byte now and then would hold its connection for ever.  One task looks after
+all of them, only while there are any, so that a body which is there at once costs a dict entry.
+
+Layer: L5.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import anyio
+
+from dedalus_mcp.errors import INVALID_REQUEST
+from dedalus_mcp.jsonrpc.tasks import Tasks
+from dedalus_mcp_transports.http_refusals import refuse
+from dedalus_mcp_transports.http_request import BodyTooLarge, Disconnected, HttpRequest, Receive, Send
+
+__all__ = ("Bodies",)
+
+CLOSE = (b"connection", b"close")  # what is left of the body is not worth reading
+
+
+class Bodies:
+    """Reads the bodies of requests.
+
+    Args:
+        limit: Bytes in one, at most.
+        seconds: How long the client may take for it, at least; twice as long at most.
+    """
+
+    def __init__(self, limit: int, seconds: float) -> None:
+        self._limit = limit
+        self._seconds = seconds
+        self._awaited: set[Send] = set()
+        self._tasks = Tasks()
+        self._watching: anyio.CancelScope | None = None
+
+    async def read(self, request: HttpRequest, receive: Receive, send: Send) -> bytes | None:
+        """Return the body of a request; None where it was refused, or where the client has left."""
+        declared = request.fields.joined(b"content-length")
+        if declared is not None and declared.isdigit() and (len(declared) > 18 or int(declared) > self._limit):
+            await self._too_large(send)
+            return None
+        self._awaited.add(send)
+        if self._watching is None:
+            self._watching = anyio.CancelScope()
+            self._tasks.start(partial(self._watch, self._watching), lambda: None, detached=True)
+        try:
+            body = await request.body(receive, self._limit)
+        except Disconnected:
+            return None
+        except BodyTooLarge:
+            if send in self._awaited:
+                await self._too_large(send)
+            return None
+        else:
+            return body if send in self._awaited else None
+        finally:
+            self._awaited.discard(send)
+
+    def close(self) -> None:
+        """Look after nobody any more, until the next is read."""
+        if self._watching is not None:
+            self._watching.cancel()
+
+    async def _watch(self, scope: anyio.CancelScope) -> None:
+        try:
+            with scope:
+                while self._awaited:
+                    before = set(self._awaited)
+                    await anyio.sleep(self._seconds)
+                    for send in before & self._awaited:
+                        self._awaited.remove(send)
+                        self._tasks.start(partial(self._too_slow, send), lambda: None, detached=True)
+        finally:
+            self._watching = None
+
+    async def _too_slow(self, send: Send) -> None:
+        """Answer; whoever still reads the body is told then that the connection is over."""
+        why = f"The body did not come within {self._seconds:g} seconds"
+        await refuse(send, 408, INVALID_REQUEST, why, None, CLOSE)
+
+    async def _too_large(self, send: Send) -> None:
+        why = f"The body is longer than {self._limit} bytes, which is the limit"
+        await refuse(send, 413, INVALID_REQUEST, why, None, CLOSE)
