@@ -31,9 +31,6 @@ from dedalus_mcp.types.revisions import LATEST_LEGACY, LEGACY, MODERN
 
 __all__ = ("ServerSession", "Terms", "negotiate")
 
-# More than any client shows, and few enough to be looked up at every change.
-MAX_SUBSCRIPTIONS = 10_000
-
 # Before the client has set a threshold, the server picks one (LOG-02).
 DEFAULT_LOG_LEVEL: LoggingLevel = "info"
 
@@ -73,14 +70,12 @@ class ServerSession:
 
     Attributes:
         agreed: The terms of the legacy session; None before `initialize`.
-        subscriptions: The URIs of the resources whose changes the session hears of.
     """
 
     __slots__ = ("agreed", "subscriptions")
 
     def __init__(self) -> None:
         self.agreed: Terms | None = None
-        self.subscriptions: set[str] = set()
 
     def terms(self, method: str, meta: dict[str, Any] | None) -> Terms:
         """Return the terms that this request is to be answered under.
@@ -126,20 +121,6 @@ class ServerSession:
         if self.agreed is None:
             raise McpError(INVALID_REQUEST, "Invalid request: the session is not initialized")
         self.agreed.log_level = level
-
-    def subscribe(self, uri: str) -> None:
-        """Hear of the changes of a resource; once more changes nothing.
-
-        Raises:
-            McpError: -32600, the session hears of `MAX_SUBSCRIPTIONS` already.
-        """
-        if uri not in self.subscriptions and len(self.subscriptions) >= MAX_SUBSCRIPTIONS:
-            raise McpError(INVALID_REQUEST, f"Invalid request: {MAX_SUBSCRIPTIONS} subscriptions are the limit")
-        self.subscriptions.add(uri)
-
-    def unsubscribe(self, uri: str) -> None:
-        """Hear of them no more; nothing happens if it did not."""
-        self.subscriptions.discard(uri)
 
     def _terms_before_handshake(self, method: str, meta: dict[str, Any] | None) -> Terms:
         known = REQUESTS.get(method)

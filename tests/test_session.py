@@ -177,21 +177,6 @@ def test_a_long_method_is_not_echoed_whole() -> None:
     assert len(raised.value.message) < 200
 
 
-def test_a_session_subscribes_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dedalus_mcp.session.MAX_SUBSCRIPTIONS", 2)
-    session = ServerSession()
-    for uri in ("a://1", "a://2", "a://2"):
-        session.subscribe(uri)
-
-    with pytest.raises(McpError, match="2 subscriptions are the limit") as raised:
-        session.subscribe("a://3")
-    assert raised.value.code == -32600
-    session.unsubscribe("a://1")
-    session.unsubscribe("a://1")
-    session.subscribe("a://3")
-    assert session.subscriptions == {"a://2", "a://3"}
-
-
 def test_a_sessions_log_level_is_set_for_its_later_requests() -> None:
     """LOG-02."""
     session, other = agreed(), agreed()

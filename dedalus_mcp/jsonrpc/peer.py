@@ -15,6 +15,7 @@ Layer: L3.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -63,21 +64,23 @@ class Peer:
 
     Attributes:
         batches: Whether a batch is legal now (2025-03-26 was negotiated).
+        channel: As given.
     """
 
-    __slots__ = ("_answers_malformed", "_channel", "_exchange", "_handler", "_ours", "_theirs", "batches")
+    __slots__ = ("_answers_malformed", "_at_end", "_exchange", "_handler", "_ours", "_theirs", "batches", "channel")
 
     def __init__(
         self, handler: Handler, channel: Channel, *, answers_malformed: bool, limits: Limits | None = None
     ) -> None:
         limits = limits or Limits()
         self.batches = False
+        self.channel = channel
         self._handler = handler
-        self._channel = channel
         self._answers_malformed = answers_malformed
         self._exchange: Exchange[Waiter, Inbound] = Exchange(max_open=limits.max_open, max_running=limits.max_in_flight)
         self._ours = OurCalls(self._exchange)
         self._theirs = TheirCalls(self._exchange, handler)
+        self._at_end: tuple[Callable[[], None], ...] = ()
 
     # What comes in.
 
@@ -174,7 +177,7 @@ class Peer:
             LocalProtocolError: Too many calls are open, one of them has the same progress token, or
                 the params are not JSON; nothing was sent.
         """
-        return await self._ours.call(method, params, channel or self._channel, timeout, progress)
+        return await self._ours.call(method, params, channel or self.channel, timeout, progress)
 
     def notify(self, method: str, params: Any = UNSET, *, channel: Channel | None = None) -> None:
         """Send a notice.
@@ -182,13 +185,17 @@ class Peer:
         Raises:
             LocalProtocolError: The params are not JSON.
         """
-        (channel or self._channel).send(encode(Notice(method, params)))
+        (channel or self.channel).send(encode(Notice(method, params)))
 
     def clocks_stopped(self) -> AbstractContextManager[None]:
         """Let no time count for any open call of ours, while a person is being asked."""
         return self._ours.clocks_stopped()
 
     # The end.
+
+    def at_end(self, leave: Callable[[], None]) -> None:
+        """Call `leave` when the conversation is closed; it must not raise."""
+        self._at_end = (*self._at_end, leave)
 
     def lose(self, reason: str) -> None:
         """No reply can come any more: fail our open calls; theirs go on.  Idempotent."""
@@ -199,6 +206,9 @@ class Peer:
         self._ours.lose(reason)
         for call in self._exchange.close(reason)[1]:
             call.cancel(reason)
+        leaving, self._at_end = self._at_end, ()
+        for leave in leaving:
+            leave()
 
     async def idle(self) -> None:
         """Return when no handler runs."""

@@ -23,13 +23,14 @@ from dedalus_mcp.errors import (
 )
 from dedalus_mcp.jsonrpc.inbound import Inbound
 from dedalus_mcp.jsonrpc.messages import Notice
-from dedalus_mcp.jsonrpc.peer import Peer
+from dedalus_mcp.server.capabilities import promised
 from dedalus_mcp.server.context import Context, current
 from dedalus_mcp.server.routes import AT_ONCE, HANDLED, Handled
+from dedalus_mcp.server.session_listener import SessionListener
 from dedalus_mcp.server.tools import ToolCall
 from dedalus_mcp.session import ServerSession, Terms
-from dedalus_mcp.types import RequestParams, ResourceUpdatedNotificationParams
-from dedalus_mcp.types.methods import REQUESTS, RESOURCES_UPDATED
+from dedalus_mcp.types import RequestParams
+from dedalus_mcp.types.methods import REQUESTS
 from dedalus_mcp.types.revisions import V2025_03_26, complete, shape
 
 if TYPE_CHECKING:
@@ -43,19 +44,23 @@ class Answering:
 
     Args:
         server: Whose tools, prompts and resources they are.
+
+    Attributes:
+        server: As given.
+        session: What was agreed with the client.
     """
 
-    __slots__ = ("__weakref__", "_peer", "_server", "_session")
+    __slots__ = ("_hearing", "server", "session")
 
     def __init__(self, server: MCPServer) -> None:
-        self._server = server
-        self._session = ServerSession()
-        self._peer: Peer | None = None  # of a session; a request that stands alone is freed without a search for cycles
+        self.server = server
+        self.session = ServerSession()
+        self._hearing: SessionListener | None = None
 
     @property
     def revision(self) -> str | None:
         """The legacy revision that was agreed on; None before, and without a session."""
-        return None if self._session.agreed is None else self._session.agreed.revision
+        return None if self.session.agreed is None else self.session.agreed.revision
 
     def answer(self, call: Inbound) -> Any:
         """Answer one call: what runs no user code at once, the rest in a coroutine.
@@ -65,33 +70,36 @@ class Answering:
         """
         params, terms = self._open(call)
         if (handled := HANDLED.get(call.method)) is not None:
-            context = Context(self._server, call.peer, call, terms, params.meta)
+            context = Context(self.server, call.peer, call, terms, params.meta)
             return self._handle(handled, params, context)
         at_once = AT_ONCE[call.method]
         if call.method != "initialize":
-            return self._shaped(at_once(self._server, self._session, params), terms)
+            return self._shaped(at_once(self, call, params), terms)
         if call.batch is not None:
             raise McpError(INVALID_REQUEST, "Invalid request: `initialize` stands alone, never in a batch")
-        result = at_once(self._server, self._session, params)
-        self._peer = call.peer
+        result = at_once(self, call, params)
         call.peer.batches = result.protocolVersion == V2025_03_26
-        self._server.listeners.add(self)
+        self._hearing = SessionListener(self.server.listeners, call.peer, promised(result.capabilities))
+        call.peer.at_end(self._hearing.leave)
         return shape(result, result.protocolVersion)
 
     def hear(self, notice: Notice) -> None:
         """Take a notice; none of them needs anything done yet."""
 
-    def resource_updated(self, uri: str) -> None:
-        """Tell the client, if its session has subscribed."""
-        agreed = self._session.agreed
-        if agreed is not None and self._peer is not None and uri in self._session.subscriptions:
-            params = ResourceUpdatedNotificationParams(uri=uri)
-            self._peer.notify(RESOURCES_UPDATED.name, shape(params, agreed.revision))
+    def hearing(self) -> SessionListener:
+        """Return what the session hears of.
+
+        Raises:
+            McpError: -32600, there is no session.
+        """
+        if self._hearing is None:
+            raise McpError(INVALID_REQUEST, "Invalid request: there is no session that could hear of changes")
+        return self._hearing
 
     async def _handle(self, handled: Handled, params: Any, context: Context) -> Any:
         current.set(context)
         try:
-            result = await handled(self._server, params)
+            result = await handled(self.server, params)
         except CapabilityMissing as error:
             if not context.modern:
                 raise
@@ -104,7 +112,7 @@ class Answering:
         return self._shaped(result, context.terms)
 
     def _shaped(self, result: Any, terms: Terms) -> Any:
-        return complete(result, terms.revision, self._server.info)
+        return complete(result, terms.revision, self.server.info)
 
     def _open(self, call: Inbound) -> tuple[Any, Terms]:
         """Decode the params once, and find the terms; what is wrong first is said first."""
@@ -121,8 +129,8 @@ class Answering:
 
     def _terms(self, method: str, meta: dict[str, Any] | None) -> Terms:
         """Find the terms of a call; a method with nothing behind it is none (DISC-05)."""
-        terms = self._session.terms(method, meta)
-        if not self._server.offers(method) or not (method in HANDLED or method in AT_ONCE):
+        terms = self.session.terms(method, meta)
+        if not self.server.offers(method) or not (method in HANDLED or method in AT_ONCE):
             raise McpError(METHOD_NOT_FOUND, f"Method not found: {method:.80}")
         return terms
 

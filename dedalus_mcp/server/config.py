@@ -5,6 +5,8 @@ Layer: L4.
 
 from __future__ import annotations
 
+import math
+
 import msgspec
 
 from dedalus_mcp.jsonrpc.peer import Limits
@@ -34,18 +36,22 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
         pagination_limit: Items on one page of a list, at most.
         completion_limit: Suggestions in one answer, at most; the protocol allows no more than 100 (COMP-04).
         worker_threads: Sync tools that may run at once; the others wait.
+        notice_delay: How long changes are gathered before clients are told, in seconds: what
+            changes again meanwhile is told once.  Long enough for a loop that registers
+            many tools, too short to be noticed.
         drain_seconds: How long running calls may go on after the client has gone; stdio only.
         limits: The bounds of one conversation.
 
     Raises:
         ValueError: There is no room for one item on a page, one suggestion or one thread, or for
-            more suggestions than the protocol allows.
+            more suggestions than the protocol allows; or the delay is none.
     """
 
     elicitation: ElicitationConfig = ElicitationConfig()
     pagination_limit: int = 50
     completion_limit: int = MAX_SUGGESTIONS
     worker_threads: int = 40
+    notice_delay: float = 0.05
     drain_seconds: float = 1.0
     limits: Limits = Limits()
 
@@ -55,3 +61,5 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
                 raise ValueError(f"{name} must be at least 1, not {getattr(self, name)!r}")
         if self.completion_limit > MAX_SUGGESTIONS:
             raise ValueError(f"completion_limit must be at most {MAX_SUGGESTIONS}, not {self.completion_limit!r}")
+        if not 0 <= self.notice_delay < math.inf:
+            raise ValueError(f"notice_delay must be 0 or more seconds, not {self.notice_delay!r}")

@@ -1,41 +1,119 @@
-"""Who hears of changes on a server: its legacy sessions, found again when something changes.
+"""Who hears of changes on a server: its legacy sessions and its listen streams, as they come and go.
+
+    change ──hear()──▶ the event loops that somebody listens in ──▶ gathered for a moment ──▶ tell()
+
+What changes again while it is gathered is told once.  Where nobody listens, nothing is done.
 
 Layer: L4.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary, WeakSet
+from typing import Any, Protocol
 
+import anyio
 from anyio import lowlevel
 
-if TYPE_CHECKING:
-    from dedalus_mcp.server.answering import Answering
+from dedalus_mcp.jsonrpc.tasks import Tasks
+from dedalus_mcp.server.changes import Change
 
-__all__ = ("Listeners",)
+__all__ = ("Listener", "Listeners")
+
+
+class Listener(Protocol):
+    """Somebody who wants to hear of changes."""
+
+    def tell(self, change: Change) -> None:
+        """Take a change.  Called in the event loop that it joined in; it must not wait, and not raise."""
+        ...
 
 
 class Listeners:
-    """The sessions of a server's live connections.  They are held weakly: no connection has to sign off."""
+    """All who listen, by what they want to hear of.
 
-    def __init__(self) -> None:
+    Args:
+        delay: How long changes are gathered before they are told, in seconds.
+    """
+
+    def __init__(self, delay: float) -> None:
+        self._delay = delay
         # A server may be served in several event loops, and no loop may touch what is another's.
-        self._by_loop: WeakKeyDictionary[object, WeakSet[Answering]] = WeakKeyDictionary()
+        # There is a room for a loop as long as somebody is in it.
+        self._rooms: dict[Any, _Room] = {}
 
     def __len__(self) -> int:
-        """How many sessions there are in this event loop."""
-        return len(self._by_loop.get(_loop(), ()))
+        """How many there are in this event loop, each counted once for each change that it waits for."""
+        room = self._rooms.get(_loop())
+        return 0 if room is None else sum(map(len, room.waiting.values()))
 
-    def add(self, answering: Answering) -> None:
-        """A session has begun, in this event loop."""
-        self._by_loop.setdefault(_loop(), WeakSet()).add(answering)
+    def hear(self, change: Change) -> None:
+        """Take a change, from any thread."""
+        if not self._rooms:
+            return
+        here = _loop()
+        for loop, room in self._rooms.copy().items():
+            if loop is here:
+                room.hear(change)
+            elif not _soon(loop, room, change):
+                self._rooms.pop(loop, None)
 
-    def resource_updated(self, uri: str) -> None:
-        """Tell the sessions of this event loop that have subscribed."""
-        for answering in list(self._by_loop.get(_loop(), ())):
-            answering.resource_updated(uri)
+    def join(self, listener: Listener, change: Change) -> None:
+        """Let a listener hear of a change, in this event loop, from now on."""
+        loop = _loop()
+        room = self._rooms.get(loop)
+        if room is None:
+            room = self._rooms[loop] = _Room(self._delay)
+        room.waiting.setdefault(change, {})[listener] = None
+
+    def leave(self, listener: Listener, change: Change) -> None:
+        """Undo `join`; nothing happens where there was none."""
+        room = self._rooms.get(loop := _loop())
+        if room is None or change not in room.waiting:
+            return
+        room.waiting[change].pop(listener, None)
+        if not room.waiting[change]:
+            del room.waiting[change]
+            if not room.waiting:
+                del self._rooms[loop]
 
 
-def _loop() -> object:
-    return lowlevel.current_token().native_token
+class _Room:
+    """Those who listen in one event loop."""
+
+    def __init__(self, delay: float) -> None:
+        self.waiting: dict[Change, dict[Listener, None]] = {}
+        self._delay = delay
+        self._gathered: dict[Change, None] = {}
+        self._tasks = Tasks()
+
+    def hear(self, change: Change) -> None:
+        if change not in self.waiting:
+            return
+        if not self._gathered:  # cleared again also if the task is cancelled before it tells
+            self._tasks.start(self._tell, self._gathered.clear, detached=True)
+        self._gathered[change] = None
+
+    async def _tell(self) -> None:
+        await anyio.sleep(self._delay)
+        gathered, self._gathered = self._gathered, {}
+        for change in gathered:
+            for listener in tuple(self.waiting.get(change, ())):
+                listener.tell(change)
+
+
+def _loop() -> Any:
+    """The event loop of this thread; None where there is none."""
+    try:
+        return lowlevel.current_token().native_token
+    except RuntimeError:
+        return None
+
+
+def _soon(loop: Any, room: _Room, change: Change) -> bool:
+    """Let a room of another event loop hear; False if that loop is over."""
+    soon = getattr(loop, "call_soon_threadsafe", None) or loop.run_sync_soon
+    try:
+        soon(room.hear, change)
+    except RuntimeError:
+        return False
+    return True

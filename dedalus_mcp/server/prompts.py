@@ -12,6 +12,8 @@ from typing import Any
 
 from dedalus_mcp.errors import INVALID_PARAMS, McpError
 from dedalus_mcp.schema.arguments import summary
+from dedalus_mcp.server import changes
+from dedalus_mcp.server.changes import SubscriptionBus
 from dedalus_mcp.server.renderers import Renderer
 from dedalus_mcp.server.rendering import render
 from dedalus_mcp.server.specs import PromptSpec
@@ -42,9 +44,18 @@ class _Registered:
 
 
 class Prompts:
-    """The prompts of a server."""
+    """The prompts of a server.
 
-    def __init__(self) -> None:
+    Args:
+        bus: Hears of every change of the list.
+
+    Attributes:
+        offered: Whether there are prompts, or were: clients that have been told so still ask.
+    """
+
+    def __init__(self, bus: SubscriptionBus) -> None:
+        self.offered = False
+        self._bus = bus
         self._by_name: dict[str, _Registered] = {}
 
     def __len__(self) -> int:
@@ -76,6 +87,17 @@ class Prompts:
         if name in self._by_name:
             logger.warning("prompt %r is registered twice: the last one counts", name)
         self._by_name[name] = prompt
+        self.offered = True
+        self._bus.publish(changes.PROMPTS)
+
+    def remove(self, name: str) -> None:
+        """Remove a prompt.
+
+        Raises:
+            KeyError: There is none of that name.
+        """
+        del self._by_name[name]
+        self._bus.publish(changes.PROMPTS)
 
     async def get(self, name: str, arguments: Mapping[str, Any] | None) -> GetPromptResult:
         """Render a prompt.

@@ -12,6 +12,8 @@ from typing import Any
 from dedalus_mcp.errors import INVALID_PARAMS, MAX_URI, InvalidArguments, McpError, ResourceNotFound
 from dedalus_mcp.schema.arguments import summary
 from dedalus_mcp.schema.signature import label
+from dedalus_mcp.server import changes
+from dedalus_mcp.server.changes import SubscriptionBus
 from dedalus_mcp.server.contents import contents_of
 from dedalus_mcp.server.functions import Function
 from dedalus_mcp.server.specs import ResourceSpec, ResourceTemplateSpec
@@ -71,10 +73,16 @@ class Resources:
 
     Args:
         threads: Where plain `def` functions run.
+        bus: Hears of every change of the lists.
+
+    Attributes:
+        offered: Whether there are resources or templates, or were: clients that have been told so still ask.
     """
 
-    def __init__(self, threads: Threads) -> None:
+    def __init__(self, threads: Threads, bus: SubscriptionBus) -> None:
+        self.offered = False
         self._threads = threads
+        self._bus = bus
         self._by_uri: dict[str, _Resource] = {}
         self._templates: dict[str, _Template] = {}
 
@@ -106,6 +114,16 @@ class Resources:
         if spec.uri in self._by_uri:
             logger.warning("resource %r is registered twice: the last one counts", spec.uri)
         self._by_uri[spec.uri] = resource
+        self._changed()
+
+    def remove(self, uri: str) -> None:
+        """Remove a resource.
+
+        Raises:
+            KeyError: There is none of that URI.
+        """
+        del self._by_uri[uri]
+        self._changed()
 
     def add_template(self, fn: Callable[..., Any], spec: ResourceTemplateSpec) -> None:
         """Register a template; one of the same text is replaced.  Where two match, the first one counts.
@@ -118,6 +136,16 @@ class Resources:
         if spec.uri_template in self._templates:
             logger.warning("resource template %r is registered twice: the last one counts", spec.uri_template)
         self._templates[spec.uri_template] = template
+        self._changed()
+
+    def remove_template(self, uri_template: str) -> None:
+        """Remove a template.
+
+        Raises:
+            KeyError: There is none of that text.
+        """
+        del self._templates[uri_template]
+        self._changed()
 
     def check(self, uri: str) -> None:
         """Return if `read` would find something to ask.
@@ -158,6 +186,10 @@ class Resources:
             ) from None
         value = await found.function.run(values, self._threads)
         return contents_of(value, uri, found.definition.mimeType)
+
+    def _changed(self) -> None:
+        self.offered = True
+        self._bus.publish(changes.RESOURCES)
 
     def _find(self, uri: str) -> tuple[_Resource | _Template, dict[str, str]]:
         resource = self._by_uri.get(uri)

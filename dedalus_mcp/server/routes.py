@@ -11,14 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-import msgspec
-
 from dedalus_mcp.errors import INTERNAL_ERROR, McpError
+from dedalus_mcp.jsonrpc.inbound import Inbound
+from dedalus_mcp.server.capabilities import without_promises
 from dedalus_mcp.server.pages import page
 from dedalus_mcp.server.prompts import strings_only
 from dedalus_mcp.server.rendering import UnrenderableError
 from dedalus_mcp.server.tools import ToolCall
-from dedalus_mcp.session import ServerSession
 from dedalus_mcp.types import (
     CallToolResult,
     CompleteRequestParams,
@@ -36,7 +35,6 @@ from dedalus_mcp.types import (
     ReadResourceRequestParams,
     ReadResourceResult,
     RequestParams,
-    ResourcesCapability,
     Result,
     SetLevelRequestParams,
     SubscribeRequestParams,
@@ -45,71 +43,77 @@ from dedalus_mcp.types import (
 from dedalus_mcp.types.revisions import MODERN
 
 if TYPE_CHECKING:
+    from dedalus_mcp.server.answering import Answering
     from dedalus_mcp.server.server import MCPServer
 
 __all__ = ("AT_ONCE", "HANDLED", "AtOnce", "Handled")
 
-AtOnce: TypeAlias = "Callable[[MCPServer, ServerSession, Any], Any]"
+AtOnce: TypeAlias = "Callable[[Answering, Inbound, Any], Any]"
 Handled: TypeAlias = "Callable[[MCPServer, Any], Coroutine[Any, Any, Any]]"
 
 
-def _initialize(server: MCPServer, session: ServerSession, params: InitializeRequestParams) -> InitializeResult:
+def _initialize(answering: Answering, call: Inbound, params: InitializeRequestParams) -> InitializeResult:
+    server = answering.server
     return InitializeResult(
-        protocolVersion=session.initialize(params).revision,
+        protocolVersion=answering.session.initialize(params).revision,
         capabilities=server.capabilities,
         serverInfo=server.info,
         instructions=server.instructions,
     )
 
 
-def _discover(server: MCPServer, session: ServerSession, params: RequestParams) -> DiscoverResult:
-    capabilities = server.capabilities
-    if capabilities.resources is not None:  # subscribing is another method here, which is not answered yet
-        capabilities = msgspec.structs.replace(capabilities, resources=ResourcesCapability())
+def _discover(answering: Answering, call: Inbound, params: RequestParams) -> DiscoverResult:
+    server = answering.server
+    capabilities = without_promises(server.capabilities)  # listening is another method here, not answered yet
     return DiscoverResult(supportedVersions=list(MODERN), capabilities=capabilities, instructions=server.instructions)
 
 
-def _ping(server: MCPServer, session: ServerSession, params: RequestParams) -> Result:
+def _ping(answering: Answering, call: Inbound, params: RequestParams) -> Result:
     return Result()
 
 
-def _set_level(server: MCPServer, session: ServerSession, params: SetLevelRequestParams) -> Result:
-    session.set_log_level(params.level)
+def _set_level(answering: Answering, call: Inbound, params: SetLevelRequestParams) -> Result:
+    answering.session.set_log_level(params.level)
     return Result()
 
 
-def _list_tools(server: MCPServer, session: ServerSession, params: PaginatedRequestParams) -> ListToolsResult:
+def _list_tools(answering: Answering, call: Inbound, params: PaginatedRequestParams) -> ListToolsResult:
+    server = answering.server
     tools, cursor = page(server.tools.definitions, params.cursor, server.config.pagination_limit)
     return ListToolsResult(tools=tools, nextCursor=cursor)
 
 
-def _list_prompts(server: MCPServer, session: ServerSession, params: PaginatedRequestParams) -> ListPromptsResult:
+def _list_prompts(answering: Answering, call: Inbound, params: PaginatedRequestParams) -> ListPromptsResult:
+    server = answering.server
     prompts, cursor = page(server.prompts.definitions, params.cursor, server.config.pagination_limit)
     return ListPromptsResult(prompts=prompts, nextCursor=cursor)
 
 
-def _list_resources(server: MCPServer, session: ServerSession, params: PaginatedRequestParams) -> ListResourcesResult:
+def _list_resources(answering: Answering, call: Inbound, params: PaginatedRequestParams) -> ListResourcesResult:
+    server = answering.server
     resources, cursor = page(server.resources.definitions, params.cursor, server.config.pagination_limit)
     return ListResourcesResult(resources=resources, nextCursor=cursor)
 
 
 def _list_resource_templates(
-    server: MCPServer, session: ServerSession, params: PaginatedRequestParams
+    answering: Answering, call: Inbound, params: PaginatedRequestParams
 ) -> ListResourceTemplatesResult:
+    server = answering.server
     templates, cursor = page(server.resources.template_definitions, params.cursor, server.config.pagination_limit)
     return ListResourceTemplatesResult(resourceTemplates=templates, nextCursor=cursor)
 
 
-def _subscribe(server: MCPServer, session: ServerSession, params: SubscribeRequestParams) -> Result:
-    server.resources.check(params.uri)
-    session.subscribe(params.uri)
+def _subscribe(answering: Answering, call: Inbound, params: SubscribeRequestParams) -> Result:
+    answering.server.resources.check(params.uri)
+    answering.hearing().subscribe(params.uri)
     return Result()
 
 
-def _unsubscribe(server: MCPServer, session: ServerSession, params: UnsubscribeRequestParams) -> Result:
-    if params.uri not in session.subscriptions:  # else the resource may be gone, and the subscription goes too
-        server.resources.check(params.uri)
-    session.unsubscribe(params.uri)
+def _unsubscribe(answering: Answering, call: Inbound, params: UnsubscribeRequestParams) -> Result:
+    hearing = answering.hearing()
+    if not hearing.hears(params.uri):  # else the resource may be gone, and the subscription goes too
+        answering.server.resources.check(params.uri)
+    hearing.unsubscribe(params.uri)
     return Result()
 
 

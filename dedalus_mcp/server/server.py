@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 
 from msgspec import UNSET
 
-from dedalus_mcp.server import asks
+from dedalus_mcp.server import asks, changes
 from dedalus_mcp.server.answering import Answering
+from dedalus_mcp.server.changes import MemoryBus, SubscriptionBus
 from dedalus_mcp.server.completions import Completions
 from dedalus_mcp.server.config import ServerConfig
 from dedalus_mcp.server.lifespan import Lifespan
@@ -92,6 +93,8 @@ class MCPServer:
         http_security: Which hosts and web pages are served over HTTP; None for what the environment
             says (`MCP_DNS_REBINDING_PROTECTION`, `MCP_ALLOWED_HOSTS`, `MCP_ALLOWED_ORIGINS`, read when
             the application is made), else loopback and the host listened on.
+        subscription_bus: Carries the news of changes, where other processes are to hear of them
+            too; None for this server alone.
 
     Attributes:
         instructions: As given.
@@ -101,7 +104,8 @@ class MCPServer:
         prompts: The registered prompts.
         resources: The registered resources and resource templates.
         completions: The registered completers.
-        listeners: The sessions that hear of changes.
+        listeners: Who hears of changes.
+        bus: Where changes are published, also from code that cannot await.
         threads: Where plain `def` tools and resources run.
     """
 
@@ -118,6 +122,7 @@ class MCPServer:
         lifespan: Callable[[MCPServer], AbstractAsyncContextManager[Any]] | None = None,
         experimental_capabilities: Mapping[str, Mapping[str, Any]] | None = None,
         http_security: TransportSecuritySettings | None = None,
+        subscription_bus: SubscriptionBus | None = None,
     ) -> None:
         self.instructions = instructions
         self.http_security = http_security
@@ -126,11 +131,13 @@ class MCPServer:
             name=name, version=version or "0", title=title, websiteUrl=website_url, icons=icons_of(icons)
         )
         self.threads = Threads(self.config.worker_threads)
-        self.tools = Tools(self.threads)
-        self.prompts = Prompts()
-        self.resources = Resources(self.threads)
+        self.bus: SubscriptionBus = subscription_bus or MemoryBus()
+        self.listeners = Listeners(self.config.notice_delay)
+        self.bus.subscribe(self.listeners.hear)
+        self.tools = Tools(self.threads, self.bus)
+        self.prompts = Prompts(self.bus)
+        self.resources = Resources(self.threads, self.bus)
         self.completions = Completions(self.prompts, self.resources, self.config.completion_limit)
-        self.listeners = Listeners()
         self._experimental = {key: dict(value) for key, value in (experimental_capabilities or {}).items()} or None
         self._lifespan = Lifespan(None if lifespan is None else lambda: lifespan(self))
 
@@ -164,9 +171,9 @@ class MCPServer:
         """What is there, and no more."""
         return ServerCapabilities(
             logging=LoggingCapability(),
-            tools=ToolsCapability() if len(self.tools) else None,
-            prompts=PromptsCapability() if len(self.prompts) else None,
-            resources=ResourcesCapability(subscribe=True) if len(self.resources) else None,
+            tools=ToolsCapability(listChanged=True) if self.tools.offered else None,
+            prompts=PromptsCapability(listChanged=True) if self.prompts.offered else None,
+            resources=ResourcesCapability(subscribe=True, listChanged=True) if self.resources.offered else None,
             completions=CompletionsCapability() if len(self.completions) else None,
             experimental=self._experimental,
         )
@@ -175,11 +182,11 @@ class MCPServer:
         """Whether the capability behind a method is there (DISC-05)."""
         match method.partition("/")[0]:
             case "tools":
-                return len(self.tools) > 0
+                return self.tools.offered
             case "prompts":
-                return len(self.prompts) > 0
+                return self.prompts.offered
             case "resources":
-                return len(self.resources) > 0
+                return self.resources.offered
             case "completion":
                 return len(self.completions) > 0
             case _:
@@ -276,12 +283,27 @@ class MCPServer:
 
     # Telling.
 
-    async def notify_resource_updated(self, uri: str) -> None:
-        """Tell the sessions that have subscribed to a resource that it has changed.
+    async def notify_tools_list_changed(self) -> None:
+        """Tell every client that listens that the list of tools has changed.
 
-        Those of this event loop; from a worker thread, call it by `anyio.from_thread.run`.
+        Registering and removing does so by itself.  A notice goes out after
+        `ServerConfig.notice_delay`, so that many changes at a time are one; where nobody listens,
+        nothing is done.  From a thread without an event loop: ``server.bus.publish``, or
+        `anyio.from_thread.run`.
         """
-        self.listeners.resource_updated(uri)
+        self.bus.publish(changes.TOOLS)
+
+    async def notify_prompts_list_changed(self) -> None:
+        """Tell that the list of prompts has changed: see `notify_tools_list_changed`."""
+        self.bus.publish(changes.PROMPTS)
+
+    async def notify_resources_list_changed(self) -> None:
+        """Tell that the lists of resources and templates have changed: see `notify_tools_list_changed`."""
+        self.bus.publish(changes.RESOURCES)
+
+    async def notify_resource_updated(self, uri: str) -> None:
+        """Tell every client that has subscribed to a resource that it has changed: see `notify_tools_list_changed`."""
+        self.bus.publish(changes.updated(uri))
 
     # Asking.
 

@@ -17,6 +17,8 @@ from dedalus_mcp.jsonrpc.failures import only_mcp_error
 from dedalus_mcp.schema.arguments import summary
 from dedalus_mcp.schema.given import GivenReturns
 from dedalus_mcp.schema.returns import Returns
+from dedalus_mcp.server import changes
+from dedalus_mcp.server.changes import SubscriptionBus
 from dedalus_mcp.server.context import active_context
 from dedalus_mcp.server.functions import Function
 from dedalus_mcp.server.results import failed, result_of
@@ -67,10 +69,16 @@ class Tools:
 
     Args:
         threads: Where plain `def` tools run.
+        bus: Hears of every change of the list.
+
+    Attributes:
+        offered: Whether there are tools, or were: clients that have been told so still ask.
     """
 
-    def __init__(self, threads: Threads) -> None:
+    def __init__(self, threads: Threads, bus: SubscriptionBus) -> None:
+        self.offered = False
         self._threads = threads
+        self._bus = bus
         self._by_name: dict[str, _Registered] = {}
 
     def __len__(self) -> int:
@@ -102,6 +110,17 @@ class Tools:
         if tool.definition.name in self._by_name:
             logger.warning("tool %r is registered twice: the last one counts", tool.definition.name)
         self._by_name[tool.definition.name] = tool
+        self.offered = True
+        self._bus.publish(changes.TOOLS)
+
+    def remove(self, name: str) -> None:
+        """Remove a tool; calls of it that run go on.
+
+        Raises:
+            KeyError: There is none of that name.
+        """
+        del self._by_name[name]
+        self._bus.publish(changes.TOOLS)
 
     async def call(
         self, name: str, arguments: Raw | dict[str, Any] | None, *, in_process: bool = False

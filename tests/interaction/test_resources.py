@@ -123,6 +123,7 @@ async def test_who_subscribed_hears_of_changes(revision: str, transport: str) ->
             await client.subscribe_resource("demo://items/7")
             for uri in ("demo://json", "demo://text", "demo://items/7", "demo://items/8"):
                 await client.call_tool("touch", {"uri": uri})
+            await heard.wait(2)
             await client.unsubscribe_resource("demo://text")
             for uri in ("demo://text", "demo://items/7"):
                 await client.call_tool("touch", {"uri": uri})

@@ -338,3 +338,13 @@ async def test_a_call_that_the_transport_could_not_deliver_fails_alone() -> None
             await lost()
         assert raised.value is why
         assert await kept() == {"b": 1}
+
+
+async def test_whoever_wants_to_know_the_end_is_told_once() -> None:
+    told: list[str] = []
+    async with conversing() as (conversation, _):
+        conversation.peer.at_end(lambda: told.append("first"))
+        conversation.peer.at_end(lambda: told.append("second"))
+    conversation.peer.close("once more")
+
+    assert sorted(told) == ["first", "second"]

@@ -165,12 +165,12 @@ def busy(peer: Peer) -> int:
 
 def feed(peer: Peer, frame: Received) -> None:
     """Hand a frame to the peer as if its transport had received it, at this very moment."""
-    peer.feed(frame, peer._channel)
+    peer.feed(frame, peer.channel)
 
 
 def send(peer: Peer, frame: bytes) -> None:
     """Queue a frame as it is, which costs no memory if it is always the same."""
-    peer._channel.send(frame)
+    peer.channel.send(frame)
 
 
 @asynccontextmanager

@@ -27,6 +27,12 @@ def test_settings_that_nothing_could_work_with_are_refused(setting: str, value: 
         ServerConfig(**settings)
 
 
+@pytest.mark.parametrize("delay", [-0.1, float("inf"), float("nan")])
+def test_notices_are_delayed_for_some_time_or_none(delay: float) -> None:
+    with pytest.raises(ValueError, match="notice_delay must be 0 or more seconds"):
+        ServerConfig(notice_delay=delay)
+
+
 def test_settings_cannot_change_under_a_running_server() -> None:
     config: Any = ServerConfig()
 

@@ -1,123 +1,159 @@
-"""`Listeners`: who hears of changes, found again without signing off."""
+"""`Listeners`: who hears of what, in which event loop, and how often."""
 
 from __future__ import annotations
 
-import gc
+import asyncio
+import threading
 
 import anyio
+import anyio.lowlevel
 import pytest
 
-from dedalus_mcp import MCPServer, resource
-from tests.interaction.raw import Raw, serving
+from dedalus_mcp.server.changes import PROMPTS, RESOURCES, TOOLS, Change, updated
+from dedalus_mcp.server.listeners import Listeners
+
+PATIENCE = 10.0
 
 
-@resource("a://b", inline=True)
-def b() -> str:
-    return "b"
+class Ears:
+    """A `Listener` that remembers."""
+
+    def __init__(self, listeners: Listeners, *changes: Change) -> None:
+        self.told: list[Change] = []
+        self._news = anyio.Event()
+        for change in changes:
+            listeners.join(self, change)
+
+    def tell(self, change: Change) -> None:
+        self.told.append(change)
+        self._news.set()
+        self._news = anyio.Event()
+
+    async def until(self, *changes: Change) -> None:
+        with anyio.fail_after(PATIENCE):
+            while self.told != list(changes):
+                await self._news.wait()
 
 
-@resource("a://c", inline=True)
-def c() -> str:
-    return "c"
+async def test_each_hears_of_what_it_waits_for_and_of_nothing_else() -> None:
+    """SUB-01."""
+    listeners = Listeners(0)
+    one, other = Ears(listeners, TOOLS), Ears(listeners, PROMPTS, updated("a://b"))
+
+    for change in (TOOLS, RESOURCES, updated("a://c"), updated("a://b"), PROMPTS):
+        listeners.hear(change)
+    await other.until(updated("a://b"), PROMPTS)
+
+    assert one.told == [TOOLS]
 
 
-def offering() -> MCPServer:
-    server = MCPServer("test")
-    server.collect(b, c)
-    return server
+async def test_what_changes_many_times_in_one_turn_is_told_once() -> None:
+    listeners = Listeners(0)
+    ears = Ears(listeners, TOOLS, updated("a://b"))
+    for _ in range(100):
+        listeners.hear(TOOLS)
+        listeners.hear(updated("a://b"))
+    await ears.until(TOOLS, updated("a://b"))
+
+    listeners.hear(TOOLS)
+    await ears.until(TOOLS, updated("a://b"), TOOLS)
 
 
-async def heard(raw: Raw) -> list[str]:
-    return [message["params"]["uri"] for message in await raw.barrier()]
-
-
-async def test_each_session_hears_of_what_it_subscribed_to() -> None:
-    """RES-11."""
-    server = offering()
-    async with serving(server) as one, serving(server) as other, serving(server) as none:
-        for raw, uris in ((one, ["a://b"]), (other, ["a://b", "a://c"]), (none, list[str]())):
-            await raw.open("2025-11-25")
-            for uri in uris:
-                assert (await raw.call(1, "resources/subscribe", uri=uri))["result"] == {}
-        await server.notify_resource_updated("a://b")
-        await server.notify_resource_updated("a://c")
-        await server.notify_resource_updated("a://d")
-
-        assert await heard(one) == ["a://b"]
-        assert await heard(other) == ["a://b", "a://c"]
-        assert await heard(none) == []
-
-        await other.call(2, "resources/unsubscribe", uri="a://b")
-        await server.notify_resource_updated("a://b")
-        assert await heard(other) == []
-        assert await heard(one) == ["a://b"]
-
-
-async def test_a_connection_that_is_over_is_forgotten() -> None:
-    server = offering()
-    for _ in range(3):
-        async with serving(server) as raw:
-            await raw.open("2025-11-25")
-            await raw.call(1, "resources/subscribe", uri="a://b")
+async def test_what_changes_again_while_changes_are_gathered_is_told_once() -> None:
+    listeners = Listeners(0.5)
+    ears = Ears(listeners, TOOLS, PROMPTS)
+    for _ in range(5):
+        listeners.hear(TOOLS)
         await anyio.wait_all_tasks_blocked()
-        await server.notify_resource_updated("a://b")  # to nobody, and nothing fails
-    gc.collect()
+    listeners.hear(PROMPTS)
 
-    assert len(server.listeners) <= 1  # a last frame may still hold one
-
-
-async def test_a_modern_request_leaves_no_listener_behind() -> None:
-    server = offering()
-    async with serving(server) as raw:
-        await raw.open("2026-07-28")
-        await raw.call(1, "resources/read", uri="a://b")
-        assert (await raw.call(1, "resources/subscribe", uri="a://b"))["error"]["code"] == -32601
-
-    assert len(server.listeners) == 0
+    await ears.until(TOOLS, PROMPTS)
 
 
-def test_no_event_loop_touches_what_is_anothers() -> None:
-    server = offering()
-    started: list[Raw] = []
+async def test_whoever_has_left_is_told_nothing() -> None:
+    listeners = Listeners(0)
+    ears, other = Ears(listeners, TOOLS, PROMPTS), Ears(listeners, TOOLS, PROMPTS)
+    listeners.hear(PROMPTS)
+    listeners.leave(ears, PROMPTS)
+    listeners.leave(ears, PROMPTS)
+    listeners.leave(ears, RESOURCES)
+    listeners.hear(TOOLS)
+    await other.until(PROMPTS, TOOLS)
 
-    async def subscribe_and_look() -> None:
-        async with serving(server) as raw:
-            await raw.open("2025-11-25")
-            await raw.call(1, "resources/subscribe", uri="a://b")
-            started.append(raw)
-            await anyio.to_thread.run_sync(anyio.run, notify)  # in a loop of its own
-            assert await heard(raw) == []
-
-    async def notify() -> None:
-        await server.notify_resource_updated("a://b")
-
-    anyio.run(subscribe_and_look)
-    assert started
-
-
-async def test_a_worker_thread_can_tell_too() -> None:
-    server = offering()
-    with server.binding():
-
-        @resource("a://d")
-        def telling() -> str:
-            anyio.from_thread.run(server.notify_resource_updated, "a://b")
-            return "told"
-
-    async with serving(server) as raw:
-        await raw.open("2025-11-25")
-        await raw.call(1, "resources/subscribe", uri="a://b")
-        await raw.begin(2, "resources/read", uri="a://d")
-        assert (await raw.hear())["method"] == "notifications/resources/updated"
-        assert (await raw.hear())["id"] == 2
+    assert ears.told == [TOOLS]
+    for change in (TOOLS, PROMPTS):
+        listeners.leave(ears, change)
+        listeners.leave(other, change)
+    listeners.leave(ears, TOOLS)
+    assert len(listeners) == 0
 
 
-async def test_one_subscription_is_enough_and_more_than_many_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dedalus_mcp.session.MAX_SUBSCRIPTIONS", 1)
-    async with serving(server := offering()) as raw:
-        await raw.open("2025-11-25")
-        for _ in range(2):
-            assert (await raw.call(1, "resources/subscribe", uri="a://b"))["result"] == {}
-        assert (await raw.call(1, "resources/subscribe", uri="a://c"))["error"]["code"] == -32600
-        await server.notify_resource_updated("a://b")
-        assert await heard(raw) == ["a://b"]
+def test_where_nobody_listens_nothing_is_needed_to_hear() -> None:
+    listeners = Listeners(0)
+
+    listeners.hear(TOOLS)  # in no event loop
+
+    assert len(listeners) == 0
+
+
+async def test_a_thread_without_an_event_loop_is_heard() -> None:
+    listeners = Listeners(0)
+    ears = Ears(listeners, TOOLS)
+    thread = threading.Thread(target=listeners.hear, args=(TOOLS,))
+    thread.start()
+    await ears.until(TOOLS)
+
+    thread.join()
+
+
+async def test_each_event_loop_hears_in_its_own_thread() -> None:
+    listeners = Listeners(0)
+    here = Ears(listeners, TOOLS)
+    threads: list[int] = []
+
+    class Elsewhere(Ears):
+        def tell(self, change: Change) -> None:
+            threads.append(threading.get_ident())
+            super().tell(change)
+
+    async def elsewhere() -> int:
+        there = Elsewhere(listeners, TOOLS)
+        assert len(listeners) == 1
+        listeners.hear(TOOLS)
+        await there.until(TOOLS)
+        listeners.leave(there, TOOLS)
+        return threading.get_ident()
+
+    ident = await anyio.to_thread.run_sync(anyio.run, elsewhere)
+    await here.until(TOOLS)
+
+    assert threads == [ident]
+
+
+async def test_an_event_loop_that_is_over_is_forgotten() -> None:
+    listeners = Listeners(0)
+
+    async def leave_without_a_word() -> None:
+        Ears(listeners, TOOLS)
+
+    await anyio.to_thread.run_sync(anyio.run, leave_without_a_word)
+    assert len(listeners._rooms) == 1  # pyright: ignore[reportPrivateUsage]
+    listeners.hear(TOOLS)
+
+    assert not listeners._rooms  # pyright: ignore[reportPrivateUsage]
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_whoever_cancels_all_tasks_of_a_loop_silences_nobody_for_good() -> None:
+    listeners = Listeners(0)
+    ears = Ears(listeners, TOOLS)
+    before = asyncio.all_tasks()
+    listeners.hear(TOOLS)
+    for task in asyncio.all_tasks() - before:
+        task.cancel()
+        await asyncio.wait([task])
+    await anyio.lowlevel.checkpoint()
+    assert ears.told == []
+
+    listeners.hear(TOOLS)
+    await ears.until(TOOLS)
