@@ -13,8 +13,8 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, suppress
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, cast
 
@@ -146,9 +146,14 @@ class Hosted:
         definition = self._server.tools.definition(tool)
         return None if definition is None else definition.inputSchema
 
-    def running(self) -> AbstractAsyncContextManager[Any]:
-        """Hold the server's lifespan open."""
-        return self._server.running()
+    @asynccontextmanager
+    async def running(self) -> AsyncGenerator[Any]:
+        """Hold the server's lifespan open; calls that wait for their next round end before it does."""
+        async with self._server.running() as value:
+            try:
+                yield value
+            finally:
+                await self._server.parkings.here().aclose()
 
 
 class _HostedConversation:

@@ -25,7 +25,7 @@ from dedalus_mcp.errors import INVALID_REQUEST, PARSE_ERROR, ErrorData, LocalPro
 from dedalus_mcp.jsonrpc import ends
 from dedalus_mcp.jsonrpc.messages import Call, Failure, Malformed, Message, Notice, RequestId, Success
 
-__all__ = ("Decoded", "decode", "encode", "encode_batch", "plain")
+__all__ = ("Decoded", "decode", "encode", "encode_batch", "encode_value", "plain")
 
 # More messages than any peer needs at once, and few enough to refuse each of them by itself:
 # a megabyte of garbage items would otherwise hold up the event loop for many seconds.
@@ -165,12 +165,32 @@ def encode(message: Message) -> bytes:
     return frame if frame.isascii() else _escaped(frame)
 
 
+def encode_value(value: Any, *, repair: bool = False) -> bytes:
+    """Write a part of a message, to be put into one as it is.
+
+    Args:
+        value: Params, a result, or a part of one.
+        repair: Put U+FFFD in the place of half a surrogate pair, instead of refusing it.
+
+    Raises:
+        LocalProtocolError: It cannot be JSON, or would have to be altered.
+    """
+    try:
+        return _encode(value)
+    except UnicodeEncodeError as error:
+        if repair:
+            return _encode_whole(value)
+        raise LocalProtocolError("it holds half of a surrogate pair, which UTF-8 lacks") from error
+    except Exception as error:  # values bring code of their own, which may raise anything
+        raise _not_json(error) from error
+
+
 def encode_batch(frames: list[bytes]) -> bytes:
     """Join encoded messages into one batch frame (2025-03-26)."""
     return b"[" + b",".join(frames) + b"]"
 
 
-def _encode_whole(message: Message) -> bytes:
+def _encode_whole(message: Any) -> bytes:
     try:
         return _encode(_whole(msgspec.to_builtins(message, enc_hook=plain)))
     except Exception as error:

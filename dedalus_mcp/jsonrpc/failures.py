@@ -29,9 +29,22 @@ INTERNAL = ErrorData(INTERNAL_ERROR, "Internal error")
 
 
 def only_mcp_error(error: BaseException, *cancelled: type[BaseException]) -> McpError | None:
-    """Return the one McpError that `error` is, or is a group of, cancellations aside."""
-    leaves = [leaf for leaf in _leaves(error) if not isinstance(leaf, cancelled)]
-    return leaves[0] if len(leaves) == 1 and isinstance(leaves[0], McpError) else None
+    """Return the one McpError that `error` is, or is a group of, cancellations aside.
+
+    Siblings that fail alike, as where a client cannot be asked at all, are one.
+    """
+    found: McpError | None = None
+    for leaf in _leaves(error):
+        if isinstance(leaf, cancelled):
+            continue
+        if not isinstance(leaf, McpError) or (found is not None and not _alike(found, leaf)):
+            return None
+        found = found or leaf
+    return found
+
+
+def _alike(one: McpError, other: McpError) -> bool:
+    return (type(one), one.code, one.message) == (type(other), other.code, other.message)
 
 
 def failure(id: RequestId, error: ErrorData) -> Reply:

@@ -187,6 +187,13 @@ class Peer:
         """
         (channel or self.channel).send(encode(Notice(method, params)))
 
+    def reply_early(self, call: Inbound, result: Any) -> None:
+        """Reply to a call whose handler goes on; what that returns is dropped, and this conversation takes it along.
+
+        Nothing happens if the call is replied to already.
+        """
+        self._theirs.reply_early(call, result)
+
     def clocks_stopped(self) -> AbstractContextManager[None]:
         """Let no time count for any open call of ours, while a person is being asked."""
         return self._ours.clocks_stopped()
@@ -198,12 +205,13 @@ class Peer:
         self._at_end = (*self._at_end, leave)
 
     def lose(self, reason: str) -> None:
-        """No reply can come any more: fail our open calls; theirs go on.  Idempotent."""
+        """Nothing can come any more: fail our open calls; theirs go on, unless they wait for more.  Idempotent."""
         self._ours.lose(reason)
+        self._theirs.lose(reason)
 
     def close(self, reason: str) -> None:
         """Fail our open calls and cancel the handlers of theirs.  Idempotent."""
-        self._ours.lose(reason)
+        self.lose(reason)
         for call in self._exchange.close(reason)[1]:
             call.cancel(reason)
         leaving, self._at_end = self._at_end, ()

@@ -64,12 +64,13 @@ class TheirCalls:
         handler: Answers them.
     """
 
-    __slots__ = ("_exchange", "_handler", "_tasks")
+    __slots__ = ("_early", "_exchange", "_handler", "_tasks")
 
     def __init__(self, exchange: Exchange[Waiter, Inbound], handler: Handler) -> None:
         self._exchange = exchange
         self._handler = handler
         self._tasks = Tasks()
+        self._early: set[Inbound] = set()  # replied to, while their handlers go on
 
     def begin(self, call: Inbound) -> None:
         """Begin to answer a call; what needs no task is answered at once."""
@@ -104,6 +105,17 @@ class TheirCalls:
             call.reply(None)  # now: a handler may take its time to end
             if call.channel.unsent:
                 self._tasks.start(call.channel.flush, _nothing, detached=True)
+
+    def reply_early(self, call: Inbound, result: Any) -> None:
+        """Reply to a call whose handler goes on: see `Peer.reply_early`."""
+        if not call.finished:
+            self._early.add(call)
+            self._finish(call, self._succeeded(call, result))
+
+    def lose(self, reason: str) -> None:
+        """End the handlers that go on after their reply: nothing can come that they wait for."""
+        for call in list(self._early):
+            call.cancel(reason)
 
     async def idle(self) -> None:
         """Return when no handler runs."""
@@ -159,6 +171,7 @@ class TheirCalls:
             call.reply(reply or failure(call.id, INTERNAL))
 
     def _ended(self, call: Inbound, answer: CoroutineType[Any, Any, Any]) -> None:
+        self._early.discard(call)
         self._finish(call, None)
         answer.close()  # never begun, if the task was cancelled before its first step
 

@@ -25,11 +25,13 @@ from dedalus_mcp.jsonrpc.inbound import Inbound
 from dedalus_mcp.jsonrpc.messages import Notice
 from dedalus_mcp.server.capabilities import promised
 from dedalus_mcp.server.context import Context, current
+from dedalus_mcp.server.parked_call import CARRIERS
 from dedalus_mcp.server.routes import AT_ONCE, HANDLED, Handled
 from dedalus_mcp.server.session_listener import SessionListener
 from dedalus_mcp.server.tools import ToolCall
 from dedalus_mcp.session import ServerSession, Terms
 from dedalus_mcp.types import RequestParams
+from dedalus_mcp.types.messages import InputResponseRequestParams
 from dedalus_mcp.types.methods import REQUESTS
 from dedalus_mcp.types.revisions import V2025_03_26, complete, shape
 
@@ -71,6 +73,8 @@ class Answering:
         params, terms = self._open(call)
         if (handled := HANDLED.get(call.method)) is not None:
             context = Context(self.server, call.peer, call, terms, params.meta)
+            if terms.modern and call.method in CARRIERS and params.requestState is not None:
+                return self._resume(params, context)
             return self._handle(handled, params, context)
         at_once = AT_ONCE[call.method]
         if call.method != "initialize":
@@ -98,6 +102,22 @@ class Answering:
 
     async def _handle(self, handled: Handled, params: Any, context: Context) -> Any:
         current.set(context)
+        try:
+            result = await self._run(handled, params, context)
+        except BaseException as error:
+            if context.parked is None or not context.parked.end(error):
+                raise
+            return None
+        if context.parked is None or not context.parked.end(result):
+            return result
+        return None  # the request is replied to already: a retry gets the result
+
+    async def _resume(self, params: InputResponseRequestParams, retry: Context) -> Any:
+        """Answer a retry: not by running anything, but with what the call that it goes on with leads to."""
+        call, number = self.server.parkings.here().find(params.requestState or "", retry)
+        return await call.resume(retry, number, params.inputResponses or {})
+
+    async def _run(self, handled: Handled, params: Any, context: Context) -> Any:
         try:
             result = await handled(self.server, params)
         except CapabilityMissing as error:

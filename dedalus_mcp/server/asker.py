@@ -1,7 +1,8 @@
 """How a question gets to the client, and its answer back: the seam between asking and the wire.
 
     ctx.elicit, ctx.sample, ... ──▶ Question ──▶ the call's asker ──▶ the raw result
-                                                  └── live: a call of ours, in the middle of theirs
+                        live: a call of ours, in the middle of theirs (legacy) ──┤
+                     in rounds: a result of theirs, and its retry (2026-07-28) ──┘
 
 Which asker a call has is decided when it arrives; the author's code sees no difference.
 
@@ -36,7 +37,7 @@ from dedalus_mcp.types import ClientCapabilities
 if TYPE_CHECKING:
     from dedalus_mcp.server.context import Context
 
-__all__ = ("Asker", "LiveAsker", "Question", "check_capability", "not_legal", "timed_out")
+__all__ = ("Asker", "LiveAsker", "Question", "cannot_be_sent", "check_capability", "not_legal", "timed_out")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,11 +99,6 @@ class LiveAsker:
     async def ask(self, question: Question, timeout: float | UnsetType | None) -> Raw:
         """Ask, and return the client's result, raw: see `Asker.ask`."""
         context = self._context
-        if context.modern:
-            raise AskFailed(
-                METHOD_NOT_FOUND,
-                f"The client cannot be asked on {context.revision}; it can on 2025-06-18 and 2025-11-25",
-            )
         seconds = context.server.config.elicitation.timeout if timeout is UNSET else timeout
         if not context.call.channel.takes_calls:
             raise AskFailed(
@@ -124,12 +120,17 @@ class LiveAsker:
         except RemoteProtocolError as error:
             raise not_legal(question, error) from error
         except LocalProtocolError as error:
-            raise AskFailed(INVALID_PARAMS, f"the {question.kind} cannot be sent: {error}") from error
+            raise cannot_be_sent(question, error) from error
 
 
 def timed_out(question: Question) -> AskFailed:
     """No answer came in time."""
     return AskFailed(INTERNAL_ERROR, f"{question.kind} request timed out")
+
+
+def cannot_be_sent(question: Question, fault: Exception) -> AskFailed:
+    """The question is not JSON, or there are too many."""
+    return AskFailed(INVALID_PARAMS, f"the {question.kind} cannot be sent: {fault}")
 
 
 def not_legal(question: Question, fault: Exception) -> AskFailed:

@@ -11,7 +11,7 @@ import msgspec
 
 from dedalus_mcp.jsonrpc.peer import Limits
 
-__all__ = ("ElicitationConfig", "ServerConfig")
+__all__ = ("ElicitationConfig", "ParkingConfig", "ServerConfig")
 
 MAX_SUGGESTIONS = 100
 """Values in one answer to `completion/complete`, at most (MCP, server/utilities/completion)."""
@@ -28,11 +28,40 @@ class ElicitationConfig(msgspec.Struct, frozen=True, kw_only=True):
     timeout: float | None = 600.0
 
 
+class ParkingConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """How long calls that ask in rounds wait for their next request, and how many may (2026-07-28).
+
+    Attributes:
+        round_seconds: How long one round waits for its answers.  Ten minutes, as a question does.
+        call_seconds: How long a call may live in all, however often it asks.
+        outcome_seconds: How long the end of a call is remembered, for a client that lost the response.
+        max_parked: Calls that have asked and are not over, at most.
+        max_parked_by_principal: The same for one client, where clients prove who they are.
+        max_outcome_bytes: Bytes of remembered ends, at most; the oldest go first.
+
+    Raises:
+        ValueError: A number is negative.
+    """
+
+    round_seconds: float = 600.0
+    call_seconds: float = 3600.0
+    outcome_seconds: float = 60.0
+    max_parked: int = 1000
+    max_parked_by_principal: int = 100
+    max_outcome_bytes: int = 16 << 20
+
+    def __post_init__(self) -> None:
+        for name in self.__struct_fields__:
+            if not getattr(self, name) >= 0:
+                raise ValueError(f"{name} must not be negative, but is {getattr(self, name)!r}")
+
+
 class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
     """The settings of a server.
 
     Attributes:
         elicitation: How the user is asked.
+        parking: The bounds of calls that ask in rounds.
         pagination_limit: Items on one page of a list, at most.
         completion_limit: Suggestions in one answer, at most; the protocol allows no more than 100 (COMP-04).
         worker_threads: Sync tools that may run at once; the others wait.
@@ -48,6 +77,7 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     elicitation: ElicitationConfig = ElicitationConfig()
+    parking: ParkingConfig = ParkingConfig()
     pagination_limit: int = 50
     completion_limit: int = MAX_SUGGESTIONS
     worker_threads: int = 40

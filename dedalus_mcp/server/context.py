@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from dedalus_mcp.jsonrpc.inbound import Inbound
 from dedalus_mcp.jsonrpc.peer import Peer
 from dedalus_mcp.server.asker import Asker, LiveAsker
+from dedalus_mcp.server.parked_call import ParkedCall
 from dedalus_mcp.session import Terms
 from dedalus_mcp.types import (
     ClientCapabilities,
@@ -70,7 +71,7 @@ def active_context() -> Context | None:
 class Context:
     """One call, as its handler sees it.  Get it by `get_context()` or a parameter annotated `Context`."""
 
-    __slots__ = ("_asker", "_call", "_lifespan", "_meta", "_peer", "_progress", "_server", "_terms")
+    __slots__ = ("_call", "_lifespan", "_meta", "_parked", "_peer", "_progress", "_server", "_terms")
 
     def __init__(
         self, server: MCPServer, peer: Peer, call: Inbound, terms: Terms, meta: Mapping[str, Any] | None
@@ -82,7 +83,7 @@ class Context:
         self._meta = meta or {}
         self._lifespan = server.lifespan_value  # kept: it is looked up by event loop, and handlers run in threads
         self._progress = -math.inf  # the last progress reported
-        self._asker: Asker | None = None
+        self._parked: ParkedCall | None = None
 
     @property
     def server(self) -> MCPServer:
@@ -133,7 +134,9 @@ class Context:
 
     @property
     def progress_token(self) -> ProgressToken | None:
-        """The token under which the client wants to hear of progress; None if it does not."""
+        """The token under which the client wants to hear of progress; None if it does not, or is not there."""
+        if self._parked is not None and self._call.finished:  # between two rounds
+            return None
         token: Any = self._meta.get(PROGRESS_TOKEN_KEY)
         return token if isinstance(token, (int, str)) and not isinstance(token, bool) else None
 
@@ -160,19 +163,30 @@ class Context:
     @property
     def finished(self) -> bool:
         """Whether the handler is over."""
-        return self._call.finished
+        return self._call.finished if self._parked is None else self._parked.over
 
     @property
     def cancelled(self) -> str | None:
         """Why nobody wants the result any more; None as long as somebody does."""
-        return self._call.cancelled
+        return self._call.cancelled if self._parked is None else self._parked.cancelled
 
     @property
     def asker(self) -> Asker:
         """What asks the client on behalf of this call."""
-        if self._asker is None:
-            self._asker = LiveAsker(self)
-        return self._asker
+        if not self.modern:
+            return LiveAsker(self)
+        if self._parked is None:
+            self._parked = ParkedCall(self, self._server.parkings.here())
+        return self._parked
+
+    @property
+    def parked(self) -> ParkedCall | None:
+        """The call as one that asks in rounds; None before it asks."""
+        return self._parked
+
+    def attach(self, retry: Context) -> None:
+        """What belongs to a request is that of this retry from now on."""
+        self._peer, self._call, self._terms, self._meta = retry._peer, retry._call, retry._terms, retry._meta
 
     async def log(self, level: LoggingLevel, message: str, *, logger: str | None = None, data: Any = None) -> None:
         """Send a log message to the client, unless its threshold is higher.

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 
 from msgspec import UNSET
 
+from dedalus_mcp.jsonrpc.loops import PerLoop
 from dedalus_mcp.server import asks, changes
 from dedalus_mcp.server.answering import Answering
 from dedalus_mcp.server.changes import MemoryBus, SubscriptionBus
@@ -19,6 +20,7 @@ from dedalus_mcp.server.completions import Completions
 from dedalus_mcp.server.config import ServerConfig
 from dedalus_mcp.server.lifespan import Lifespan
 from dedalus_mcp.server.listeners import Listeners
+from dedalus_mcp.server.parking import Parking
 from dedalus_mcp.server.prompts import Prompts
 from dedalus_mcp.server.resources import Resources
 from dedalus_mcp.server.specs import (
@@ -104,6 +106,7 @@ class MCPServer:
         prompts: The registered prompts.
         resources: The registered resources and resource templates.
         completions: The registered completers.
+        parkings: The calls that have asked in rounds and are not over, for each event loop.
         listeners: Who hears of changes.
         bus: Where changes are published, also from code that cannot await.
         threads: Where plain `def` tools and resources run.
@@ -138,6 +141,7 @@ class MCPServer:
         self.prompts = Prompts(self.bus)
         self.resources = Resources(self.threads, self.bus)
         self.completions = Completions(self.prompts, self.resources, self.config.completion_limit)
+        self.parkings = PerLoop(lambda: Parking(self.config.parking, self.name))
         self._experimental = {key: dict(value) for key, value in (experimental_capabilities or {}).items()} or None
         self._lifespan = Lifespan(None if lifespan is None else lambda: lifespan(self))
 

@@ -261,14 +261,12 @@ async def test_a_client_that_goes_away_ends_the_question(revision: str) -> None:
         assert "Anybody? over" in story.told
 
 
-async def test_2026_07_28_asks_by_itself_in_no_way_yet_and_says_so() -> None:
-    """ELIC-39, RPC-18, STDIO-09: no request goes to such a client, whatever it declares."""
+async def test_on_2026_07_28_no_request_goes_to_the_client() -> None:
+    """ELIC-39, RPC-18, STDIO-09: the question is part of a result; see `test_rounds`."""
     with anyio.fail_after(PATIENCE):
         async with serving(make()) as raw:
             await raw.open("2026-07-28", ABLE)
-            assert "2026-07-28" in (await raw.tool(1, "code", message="?"))["result"]["content"][0]["text"]
-            result = (await raw.tool(2, "ask", message="?"))["result"]
-            assert result["isError"]
+            assert (await raw.tool(2, "ask", message="?"))["result"]["resultType"] == "input_required"
             assert not [message for message in raw.heard if "method" in message]
 
 

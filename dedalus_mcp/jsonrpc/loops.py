@@ -1,0 +1,43 @@
+"""What there is one of for each event loop.
+
+A server may be used under several event loops, as in tests, and what waits in one is of no use
+to another, or even harmful to touch.
+
+Layer: L3; transports use it too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Generic, TypeVar
+from weakref import WeakKeyDictionary
+
+from anyio import lowlevel
+
+__all__ = ("PerLoop",)
+
+T = TypeVar("T")
+
+
+class PerLoop(Generic[T]):
+    """One `T` for each event loop, made when it is first asked for there, and gone with the loop.
+
+    Args:
+        make: Makes one; called inside the loop.
+    """
+
+    def __init__(self, make: Callable[[], T]) -> None:
+        self._make = make
+        self._made: WeakKeyDictionary[object, T] = WeakKeyDictionary()
+
+    def here(self) -> T:
+        """Return the one of the running loop."""
+        key = lowlevel.current_token().native_token
+        found = self._made.get(key)
+        if found is None:
+            found = self._made[key] = self._make()
+        return found
+
+    def known(self) -> T | None:
+        """Return the one of the running loop, if it was made already."""
+        return self._made.get(lowlevel.current_token().native_token)

@@ -1,0 +1,88 @@
+"""What the client has answered one call so far, each answer under the name of its question.
+
+    name(...) ──▶ "deploy", "deploy.2", ...          the author's key, else a digest; and its occurrence
+    record(name, outcome) ──▶ outcome(name)          what the same handler is told when it runs again
+
+Names do not depend on the order of the questions: siblings in a task group ask in the order in
+which their own work ends, and trio starts them in any order.
+
+Layer: L4; no I/O.
+"""
+
+from __future__ import annotations
+
+from base64 import urlsafe_b64encode
+from collections import Counter
+from collections.abc import Mapping
+from hashlib import blake2b
+from typing import TypeAlias
+
+import msgspec
+
+from dedalus_mcp.errors import ErrorData
+
+__all__ = ("Abandoned", "Answer", "Fault", "Journal", "Outcome")
+
+# Of a digest: 72 bits, so that no two questions of one call share a name by chance.
+_DIGEST_BYTES = 9
+
+
+class Answer(msgspec.Struct, frozen=True, tag="answer"):
+    """The client's result, raw JSON."""
+
+    result: bytes
+
+
+class Fault(msgspec.Struct, frozen=True, tag="fault"):
+    """The question came to nothing, and the handler was told so."""
+
+    error: ErrorData
+
+
+class Abandoned(msgspec.Struct, frozen=True, tag="abandoned"):
+    """The handler stopped waiting: a timeout of its own, or a sibling that failed."""
+
+
+Outcome: TypeAlias = Answer | Fault | Abandoned
+
+
+class Journal:
+    """The outcomes of one call's questions.
+
+    Args:
+        outcomes: Those that are known from an earlier run, by name.
+    """
+
+    def __init__(self, outcomes: Mapping[str, Outcome] | None = None) -> None:
+        self._outcomes = dict(outcomes or {})
+        self._occurrences: Counter[str] = Counter()
+
+    @property
+    def outcomes(self) -> Mapping[str, Outcome]:
+        """All that are known, by name."""
+        return self._outcomes
+
+    def name(self, method: str, params: bytes, key: str | None) -> str:
+        """Return the name of a question that is about to be asked; every asking has its own.
+
+        Args:
+            method: What is asked.
+            params: With what, as it will be on the wire.
+            key: The author's name for it, if he gave one.
+        """
+        base = _digest(method, params) if key is None else key
+        self._occurrences[base] += 1
+        count = self._occurrences[base]
+        return base if count == 1 else f"{base}.{count}"
+
+    def outcome(self, name: str) -> Outcome | None:
+        """Return what became of a question; None as long as nothing did."""
+        return self._outcomes.get(name)
+
+    def record(self, name: str, outcome: Outcome) -> None:
+        """Keep what became of a question."""
+        self._outcomes[name] = outcome
+
+
+def _digest(method: str, params: bytes) -> str:
+    return urlsafe_b64encode(blake2b(method.encode() + b"\0" + params, digest_size=_DIGEST_BYTES).digest()).decode()

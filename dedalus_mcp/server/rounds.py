@@ -1,0 +1,97 @@
+"""Which round a call is in, and what a retry means: taken, joined, told again, or refused.
+
+    ask() ──▶ round 1 ──take(1, answers)──▶ answered ──ask()──▶ round 2 ──▶ ...
+
+A client that lost a response sends the same retry once more: it gets the same outcome, and
+nothing runs twice.  Another answer to a round that is answered already is refused.
+
+Layer: L4; no I/O.
+Source: MCP 2026-07-28, basic/patterns, "Multi round-trip requests"; AMB-39.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from hashlib import blake2b
+from typing import Any, TypeGuard, cast
+
+import msgspec
+
+__all__ = ("Rounds", "Take", "canonical_digest")
+
+
+class Take(Enum):
+    """What a retry is."""
+
+    FIRST = "the first answer to the round that waits for one"
+    AGAIN = "the same answer once more, while what it led to still runs"
+    BEFORE = "the same answer to the round before: the present round is what it led to"
+    STALE = "another answer than was given, or one to a round that is long over"
+
+
+class Rounds:
+    """The rounds of one call.
+
+    Attributes:
+        number: Of the round that was asked last; 0 before the first.
+        asked: The names of its questions.
+    """
+
+    def __init__(self, number: int = 0, asked: Sequence[str] = ()) -> None:
+        self.number = number
+        self.asked = tuple(asked)
+        self._answered: bytes | None = None
+        self._asked_before: tuple[str, ...] = ()
+        self._answered_before: bytes | None = None
+
+    def ask(self, names: Sequence[str]) -> int:
+        """Begin a round and return its number."""
+        self._asked_before, self._answered_before = self.asked, self._answered
+        self.number += 1
+        self.asked, self._answered = tuple(names), None
+        return self.number
+
+    def take(self, number: int, answers: Mapping[str, Any]) -> Take:
+        """Say what a retry means; `FIRST` counts as answered from now on.
+
+        Args:
+            number: The round that its state names.
+            answers: All its answers; those that were not asked for do not matter.
+        """
+        if number == self.number and number > 0:
+            given = _digest_of(answers, self.asked)
+            if self._answered is None:
+                self._answered = given
+                return Take.FIRST
+            return Take.AGAIN if given == self._answered else Take.STALE
+        unanswered = self._answered is None
+        if (
+            number == self.number - 1
+            and unanswered
+            and self._answered_before == _digest_of(answers, self._asked_before)
+        ):
+            return Take.BEFORE
+        return Take.STALE
+
+
+def canonical_digest(value: Any) -> bytes:
+    """Return a digest that is the same however a value was written as JSON."""
+    return blake2b(msgspec.json.encode(_canonical(value), order="sorted"), digest_size=16).digest()
+
+
+def _digest_of(answers: Mapping[str, Any], names: tuple[str, ...]) -> bytes:
+    return canonical_digest({name: answers[name] for name in names if name in answers})
+
+
+def _canonical(value: Any) -> Any:
+    """The value with every number written in one way: some peers write 1 for 1.0."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, dict):
+        return {key: _canonical(item) for key, item in cast("dict[str, Any]", value).items()}
+    return [_canonical(item) for item in value] if _is_list(value) else value
+
+
+def _is_list(value: Any) -> TypeGuard[list[Any]]:
+    return isinstance(value, list)
