@@ -27,7 +27,9 @@ from dedalus_mcp.jsonrpc.duplex import Conversation
 from dedalus_mcp.jsonrpc.peer import Peer
 from dedalus_mcp.jsonrpc.tasks import Tasks
 from dedalus_mcp.server.server import MCPServer
+from dedalus_mcp.session import ServerSession, Terms
 from dedalus_mcp.transport import Channel, Duplex, Host, Received, Receiver, Target
+from dedalus_mcp.types.revisions import V2025_03_26
 
 if TYPE_CHECKING:
     from dedalus_mcp_transports.http_server import HttpApp
@@ -141,6 +143,10 @@ class Hosted:
         """Begin a conversation."""
         return _HostedConversation(self._server, channel)
 
+    def converse_once(self, channel: Channel, agreed: Terms | None, mark: str) -> Receiver:
+        """Begin a conversation of which nothing is kept."""
+        return _HostedConversation(self._server, channel, ServerSession(agreed, lasting=False), mark)
+
     def input_schema(self, tool: str) -> Mapping[str, Any] | None:
         """Return the input schema of a tool; None if there is no such tool."""
         definition = self._server.tools.definition(tool)
@@ -159,9 +165,16 @@ class Hosted:
 class _HostedConversation:
     __slots__ = ("_answering", "_peer")
 
-    def __init__(self, server: MCPServer, channel: Channel) -> None:
-        self._answering = server.answering()
-        self._peer = Peer(self._answering, channel, answers_malformed=True, limits=server.config.limits)
+    def __init__(
+        self, server: MCPServer, channel: Channel, session: ServerSession | None = None, mark: str = ""
+    ) -> None:
+        self._answering = server.answering(session)
+        self._peer = Peer(self._answering, channel, answers_malformed=True, limits=server.config.limits, mark=mark)
+        self._peer.batches = self.revision == V2025_03_26
+
+    @property
+    def agreed(self) -> Terms | None:
+        return self._answering.agreed
 
     @property
     def revision(self) -> str | None:
@@ -169,6 +182,9 @@ class _HostedConversation:
 
     def take(self, message: Decoded, channel: Channel) -> None:
         self._peer.take(message, channel)
+
+    def lose(self, reason: str) -> None:
+        self._peer.lose(reason)
 
     def close(self, reason: str) -> None:
         self._peer.close(reason)

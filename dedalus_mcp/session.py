@@ -18,6 +18,7 @@ import msgspec
 from msgspec.structs import fields
 
 from dedalus_mcp.errors import (
+    INTERNAL_ERROR,
     INVALID_PARAMS,
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
@@ -47,6 +48,8 @@ class Terms:
 
     __slots__ = ("capabilities", "client_info", "log_level", "revision")
 
+    log_level: LoggingLevel | None
+
     def __init__(
         self,
         revision: str,
@@ -68,14 +71,20 @@ class Terms:
 class ServerSession:
     """What was agreed on one connection, if anything was.
 
+    Args:
+        agreed: What was agreed on elsewhere; None before `initialize`.
+        lasting: See below.
+
     Attributes:
         agreed: The terms of the legacy session; None before `initialize`.
+        lasting: Whether it outlives one message, so that what a client sets has an effect.
     """
 
-    __slots__ = ("agreed", "subscriptions")
+    __slots__ = ("agreed", "lasting")
 
-    def __init__(self) -> None:
-        self.agreed: Terms | None = None
+    def __init__(self, agreed: Terms | None = None, *, lasting: bool = True) -> None:
+        self.agreed = agreed
+        self.lasting = lasting
 
     def terms(self, method: str, meta: dict[str, Any] | None) -> Terms:
         """Return the terms that this request is to be answered under.
@@ -116,10 +125,14 @@ class ServerSession:
         """Send the session's later log messages from this level on.
 
         Raises:
-            McpError: -32600, there is no session.
+            McpError: -32600, there is no session; -32603, the level cannot be kept, and differs from
+                the one that holds.
         """
         if self.agreed is None:
             raise McpError(INVALID_REQUEST, "Invalid request: the session is not initialized")
+        if not self.lasting and level != self.agreed.log_level:
+            why = f"the log level stays at {self.agreed.log_level!r}: this server keeps no sessions"
+            raise McpError(INTERNAL_ERROR, f"Cannot be configured: {why}")
         self.agreed.log_level = level
 
     def _terms_before_handshake(self, method: str, meta: dict[str, Any] | None) -> Terms:

@@ -13,7 +13,7 @@ calls fail by it, so put in what explains the end: an exit code, the last lines 
 An *exchange* host (streamable HTTP) feeds one inbound frame at a time to a conversation, with a
 channel for what it causes.
 
-Layer: L2; imports `codec` for its types only.
+Layer: L2; imports `codec` and `session` for their types only.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 if TYPE_CHECKING:
     from dedalus_mcp.jsonrpc.codec import Decoded
     from dedalus_mcp.jsonrpc.messages import RequestId
+    from dedalus_mcp.session import Terms
 
 __all__ = (
     "Application",
@@ -218,6 +219,11 @@ class Receiver(Protocol):
     """One conversation of an application, for a host that carries it in exchanges."""
 
     @property
+    def agreed(self) -> Terms | None:
+        """The terms that its handshake agreed on; None before, and without one."""
+        ...
+
+    @property
     def revision(self) -> str | None:
         """The legacy revision that its handshake agreed on; None before, and without one."""
         ...
@@ -229,6 +235,10 @@ class Receiver(Protocol):
             message: What `codec.decode` made of it.
             channel: Where everything goes that it causes.
         """
+        ...
+
+    def lose(self, reason: str) -> None:
+        """Nothing can come from the client any more: open calls fail, handlers go on.  Idempotent."""
         ...
 
     def close(self, reason: str) -> None:
@@ -256,6 +266,17 @@ class Application(Protocol):
 
         Args:
             channel: Where calls and notices go that belong to no message of the client.
+        """
+        ...
+
+    def converse_once(self, channel: Channel, agreed: Terms | None, mark: str) -> Receiver:
+        """Begin a conversation of one legacy message, of which nothing is kept.
+
+        Args:
+            channel: Where calls and notices go that belong to no message of the client.
+            agreed: What an earlier handshake agreed on; None for a message that is one.
+            mark: What the ids of calls to the client begin with.  Their replies come as messages
+                of their own, and are found by it.
         """
         ...
 

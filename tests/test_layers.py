@@ -45,6 +45,8 @@ LAYERS = {
     "dedalus_mcp_transports.http_outgoing": 2,
     "dedalus_mcp_transports.http_params": 2,
     "dedalus_mcp_transports.http_posted": 2,
+    "dedalus_mcp_transports.http_running": 2,
+    "dedalus_mcp_transports.http_seal": 2,
     "dedalus_mcp_transports.http_security": 2,
     "dedalus_mcp_transports.http_session": 2,
     "dedalus_mcp_transports.http_stream": 2,

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedalus_mcp.errors import (
+    INTERNAL_ERROR,
     INVALID_PARAMS,
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
@@ -187,6 +188,25 @@ def test_a_sessions_log_level_is_set_for_its_later_requests() -> None:
     with pytest.raises(McpError, match="not initialized") as raised:
         ServerSession().set_log_level("error")
     assert raised.value.code == INVALID_REQUEST
+
+
+def test_a_session_that_does_not_last_has_the_terms_that_it_was_given() -> None:
+    terms = Terms("2025-06-18", ME, WITH_FORMS, "info")
+    session = ServerSession(terms, lasting=False)
+
+    assert session.terms("tools/list", None) is terms
+    assert session.agreed is terms
+
+
+def test_a_session_that_does_not_last_promises_nothing() -> None:
+    """LOG-02: the level that holds is as good as set; another one would be forgotten."""
+    session = ServerSession(Terms("2025-06-18", ME, WITH_FORMS, "info"), lasting=False)
+    session.set_log_level("info")
+
+    with pytest.raises(McpError, match="stays at 'info'") as level:
+        session.set_log_level("error")
+    assert level.value.code == INTERNAL_ERROR
+    assert session.terms("ping", None).log_level == "info"
 
 
 JSON = st.recursive(

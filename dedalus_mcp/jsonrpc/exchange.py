@@ -46,13 +46,26 @@ class Exchange(Generic[Waiter, Run]):
     Args:
         max_open: How many calls of ours may be open at once (a count).
         max_running: How many calls of theirs may run at once, those still ending included.
+        mark: What the ids of our calls begin with.  Where the replies to many conversations come in
+            together it tells them apart, and a random one makes the ids hard to guess.
     """
 
-    __slots__ = ("_abandoned", "_busy", "_closed", "_last_id", "_max_open", "_max_running", "_open", "_running")
+    __slots__ = (
+        "_abandoned",
+        "_busy",
+        "_closed",
+        "_last_id",
+        "_mark",
+        "_max_open",
+        "_max_running",
+        "_open",
+        "_running",
+    )
 
-    def __init__(self, *, max_open: int, max_running: int) -> None:
+    def __init__(self, *, max_open: int, max_running: int, mark: str = "") -> None:
         self._max_open = max_open
         self._max_running = max_running
+        self._mark = mark
         self._last_id = 0  # ids are 1, 2, 3...: some peers take 0 for null
         self._open: dict[int, Waiter] = {}
         self._abandoned: dict[int, None] = {}  # in order of abandonment
@@ -70,7 +83,7 @@ class Exchange(Generic[Waiter, Run]):
         """The waiters of our open calls, oldest first."""
         return list(self._open.values())
 
-    def open(self, waiter: Waiter) -> int:
+    def open(self, waiter: Waiter) -> RequestId:
         """Open a call of ours and return its id.
 
         Raises:
@@ -83,14 +96,14 @@ class Exchange(Generic[Waiter, Run]):
             raise LocalProtocolError(f"too many calls: {self._max_open} are open already, which is the limit")
         self._last_id += 1
         self._open[self._last_id] = waiter
-        return self._last_id
+        return f"{self._mark}{self._last_id}" if self._mark else self._last_id
 
     def settle(self, id: RequestId | None) -> Waiter | Stray:
         """Take a reply to the call `id`: whoever waits for it, or why nobody does.
 
         An id of ours that comes back as its decimal string is accepted: some peers do that.
         """
-        number = _ours(id)
+        number = self._number(id)
         if number is None or not 0 < number <= self._last_id:
             return Stray.UNKNOWN
         if number in self._open:
@@ -100,11 +113,12 @@ class Exchange(Generic[Waiter, Run]):
             return Stray.LATE
         return Stray.DUPLICATE
 
-    def abandon(self, id: int) -> bool:
+    def abandon(self, id: RequestId) -> bool:
         """Stop waiting for our call `id`; True if it was open, so the peer is worth telling."""
-        if self._open.pop(id, None) is None:
+        number = self._number(id)
+        if number is None or self._open.pop(number, None) is None:
             return False
-        self._abandoned[id] = None
+        self._abandoned[number] = None
         if len(self._abandoned) > MAX_REMEMBERED:
             del self._abandoned[next(iter(self._abandoned))]
         return True
@@ -153,6 +167,12 @@ class Exchange(Generic[Waiter, Run]):
         runs = list(self._running.values())
         self._running.clear()
         return waiters, runs
+
+    def _number(self, id: RequestId | None) -> int | None:
+        """The number of a call of ours, if `id` can be that of one at all."""
+        if not self._mark:
+            return _ours(id)
+        return _ours(id.removeprefix(self._mark)) if isinstance(id, str) and id.startswith(self._mark) else None
 
 
 def _ours(id: RequestId | None) -> int | None:

@@ -61,6 +61,7 @@ class Peer:
         answers_malformed: Whether what cannot be read is answered with an error.  A server
             does; a client never, or two peers could answer each other for ever.
         limits: The bounds.
+        mark: What the ids of our calls begin with: see `Exchange`.
 
     Attributes:
         batches: Whether a batch is legal now (2025-03-26 was negotiated).
@@ -70,14 +71,22 @@ class Peer:
     __slots__ = ("_answers_malformed", "_at_end", "_exchange", "_handler", "_ours", "_theirs", "batches", "channel")
 
     def __init__(
-        self, handler: Handler, channel: Channel, *, answers_malformed: bool, limits: Limits | None = None
+        self,
+        handler: Handler,
+        channel: Channel,
+        *,
+        answers_malformed: bool,
+        limits: Limits | None = None,
+        mark: str = "",
     ) -> None:
         limits = limits or Limits()
         self.batches = False
         self.channel = channel
         self._handler = handler
         self._answers_malformed = answers_malformed
-        self._exchange: Exchange[Waiter, Inbound] = Exchange(max_open=limits.max_open, max_running=limits.max_in_flight)
+        self._exchange: Exchange[Waiter, Inbound] = Exchange(
+            max_open=limits.max_open, max_running=limits.max_in_flight, mark=mark
+        )
         self._ours = OurCalls(self._exchange)
         self._theirs = TheirCalls(self._exchange, handler)
         self._at_end: tuple[Callable[[], None], ...] = ()

@@ -17,6 +17,7 @@ from typing import Any, Protocol, TypeGuard
 
 import anyio
 import msgspec
+from anyio import lowlevel
 from msgspec import Raw
 
 from dedalus_mcp.errors import ConnectionLost, LocalProtocolError, McpError
@@ -28,11 +29,14 @@ from dedalus_mcp.jsonrpc.messages import Notice, Success
 from dedalus_mcp.jsonrpc.ours import CANCELLED, Cancelled
 from dedalus_mcp.jsonrpc.tasks import Tasks, is_foreign
 from dedalus_mcp.jsonrpc.waiter import Waiter
-from dedalus_mcp.transport import Reply
+from dedalus_mcp.transport import Channel, Reply
 
 __all__ = ("Handler", "TheirCalls")
 
 logger = logging.getLogger("dedalus_mcp")
+
+# Turns of the event loop until a task that is cancelled has sent what it sends at once.
+TURNS = 2
 
 _decode_cancelled = msgspec.json.Decoder(Cancelled).decode
 
@@ -104,7 +108,7 @@ class TheirCalls:
             call.cancel(cancelled.reason or "cancelled by the peer")
             call.reply(None)  # now: a handler may take its time to end
             if call.channel.unsent:
-                self._tasks.start(call.channel.flush, _nothing, detached=True)
+                self._tasks.start(lambda: _flush_soon(call.channel), _nothing, detached=True)
 
     def reply_early(self, call: Inbound, result: Any) -> None:
         """Reply to a call whose handler goes on: see `Peer.reply_early`."""
@@ -188,6 +192,13 @@ class TheirCalls:
         if call.cancelled is None:
             logger.error("answering %.80r failed", call.method, exc_info=error)
         return failure(call.id, INTERNAL)
+
+
+async def _flush_soon(channel: Channel) -> None:
+    """Send what is queued, once a handler that was cancelled had its turn: it calls its questions back."""
+    for _ in range(TURNS):
+        await lowlevel.checkpoint()
+    await channel.flush()
 
 
 def _nothing() -> None:

@@ -46,6 +46,7 @@ class Answering:
 
     Args:
         server: Whose tools, prompts and resources they are.
+        session: What is agreed on already; nothing if None.
 
     Attributes:
         server: As given.
@@ -54,10 +55,15 @@ class Answering:
 
     __slots__ = ("_hearing", "server", "session")
 
-    def __init__(self, server: MCPServer) -> None:
+    def __init__(self, server: MCPServer, session: ServerSession | None = None) -> None:
         self.server = server
-        self.session = ServerSession()
+        self.session = session or ServerSession()
         self._hearing: SessionListener | None = None
+
+    @property
+    def agreed(self) -> Terms | None:
+        """The terms that were agreed on; None before, and without a session."""
+        return self.session.agreed
 
     @property
     def revision(self) -> str | None:
@@ -83,8 +89,9 @@ class Answering:
             raise McpError(INVALID_REQUEST, "Invalid request: `initialize` stands alone, never in a batch")
         result = at_once(self, call, params)
         call.peer.batches = result.protocolVersion == V2025_03_26
-        self._hearing = SessionListener(self.server.listeners, call.peer, promised(result.capabilities))
-        call.peer.at_end(self._hearing.leave)
+        if self.session.lasting:
+            self._hearing = SessionListener(self.server.listeners, call.peer, promised(result.capabilities))
+            call.peer.at_end(self._hearing.leave)
         return shape(result, result.protocolVersion)
 
     def hear(self, notice: Notice) -> None:
@@ -94,8 +101,10 @@ class Answering:
         """Return what the session hears of.
 
         Raises:
-            McpError: -32600, there is no session.
+            McpError: -32600, there is no session; -32601, it does not last.
         """
+        if not self.session.lasting:
+            raise McpError(METHOD_NOT_FOUND, "Method not found: this server keeps no sessions, and no subscriptions")
         if self._hearing is None:
             raise McpError(INVALID_REQUEST, "Invalid request: there is no session that could hear of changes")
         return self._hearing

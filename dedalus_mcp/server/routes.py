@@ -56,7 +56,7 @@ def _initialize(answering: Answering, call: Inbound, params: InitializeRequestPa
     server = answering.server
     return InitializeResult(
         protocolVersion=answering.session.initialize(params).revision,
-        capabilities=server.capabilities,
+        capabilities=server.capabilities if answering.session.lasting else without_promises(server.capabilities),
         serverInfo=server.info,
         instructions=server.instructions,
     )

@@ -34,6 +34,7 @@ from dedalus_mcp.server.specs import (
     icons_of,
 )
 from dedalus_mcp.server.tools import Tools
+from dedalus_mcp.session import ServerSession
 from dedalus_mcp.threads import Threads
 from dedalus_mcp.transport import Duplex, Host, Target
 from dedalus_mcp.types import (
@@ -340,9 +341,13 @@ class MCPServer:
         """Hold the lifespan open; every connection that is served does."""
         return self._lifespan.running()
 
-    def answering(self) -> Answering:
-        """Return what answers one connection; for those who host a server themselves."""
-        return Answering(self)
+    def answering(self, session: ServerSession | None = None) -> Answering:
+        """Return what answers one connection; for those who host a server themselves.
+
+        Args:
+            session: What was agreed on with the client already; nothing if None.
+        """
+        return Answering(self, session)
 
     def asgi_app(self, *, bound_host: str | None = None, **settings: Unpack[AppOptions]) -> ASGIApp:
         """Return an ASGI application that serves streamable HTTP, of every revision at one path.

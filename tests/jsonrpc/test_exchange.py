@@ -47,6 +47,18 @@ def test_reply_with_our_id_as_its_decimal_string_settles_the_call() -> None:
     assert exchange.settle("1") == "w"
 
 
+def test_ids_with_a_mark_are_of_use_with_it_alone() -> None:
+    exchange: Books = Exchange(max_open=10, max_running=10, mark="m.")
+    ids = [exchange.open(waiter) for waiter in "abc"]
+
+    assert ids == ["m.1", "m.2", "m.3"]
+    assert exchange.settle("m.2") == "b"
+    assert [exchange.settle(id) for id in (1, "1", "m.", "m.9", "x.1", "m.m.1", None)] == [Stray.UNKNOWN] * 7
+    assert [exchange.abandon(id) for id in ("m.1", "m.1", "3", 3)] == [True, False, False, False]
+    assert exchange.settle("m.1") is Stray.LATE
+    assert exchange.waiters == ["c"]
+
+
 @pytest.mark.parametrize(
     "id",
     [None, 0, -1, 2, 10**30, "", "0", "01", "+1", "-1", " 1", "1 ", "1.0", "\u0661", "\u00b9", "xyz", "1" * 10_000],

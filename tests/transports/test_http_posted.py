@@ -6,7 +6,7 @@ import pytest
 
 from dedalus_mcp.jsonrpc.codec import decode
 from dedalus_mcp.jsonrpc.messages import RequestId
-from dedalus_mcp_transports.http_posted import cancelled_in, is_replied_to
+from dedalus_mcp_transports.http_posted import cancellations_in, is_replied_to
 
 CALL = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
 OTHER = b'{"jsonrpc":"2.0","id":"b","method":"ping"}'
@@ -40,9 +40,9 @@ def test_notices_and_replies_are_not(body: bytes) -> None:
     ],
 )
 def test_the_calls_that_nobody_wants_any_more_are_found(body: bytes, cancelled: list[RequestId]) -> None:
-    assert list(cancelled_in(decode(body))) == cancelled
+    assert [id for _, id in cancellations_in(decode(body))] == cancelled
 
 
 @pytest.mark.parametrize("params", [None, b"{}", b"[]", b'{"requestId":1.5}', b'{"requestId":null}', b"[" * 100_000])
 def test_a_cancellation_that_names_no_call_cancels_nothing(params: bytes | None) -> None:
-    assert list(cancelled_in(decode(cancel(params)))) == []
+    assert list(cancellations_in(decode(cancel(params)))) == []

@@ -30,6 +30,8 @@ class AppOptions(TypedDict, total=False):
     max_head: int
     max_headers: int
     body_seconds: float
+    stateless: bool
+    state_keys: Sequence[bytes | str]
     max_sessions: int
     session_idle_seconds: float
     keep_alive_seconds: float

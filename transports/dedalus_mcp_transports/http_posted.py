@@ -14,7 +14,7 @@ from msgspec import UNSET
 from dedalus_mcp.jsonrpc.codec import Decoded
 from dedalus_mcp.jsonrpc.messages import Call, Malformed, Notice, RequestId
 
-__all__ = ("cancelled_in", "is_replied_to")
+__all__ = ("cancellations_in", "is_replied_to")
 
 
 class _Cancelled(msgspec.Struct):
@@ -31,11 +31,11 @@ def is_replied_to(message: Decoded) -> bool:
     return isinstance(message, Call)
 
 
-def cancelled_in(message: Decoded) -> Iterator[RequestId]:
-    """Find the calls whose replies nobody wants any more."""
+def cancellations_in(message: Decoded) -> Iterator[tuple[Notice, RequestId]]:
+    """Find the calls whose replies nobody wants any more, each with the notice that says so."""
     for item in message if isinstance(message, list) else (message,):
         if isinstance(item, Notice) and item.method == "notifications/cancelled" and item.params is not UNSET:
             with suppress(msgspec.DecodeError, RecursionError):
                 id = _decode_cancelled(item.params).requestId
                 if id is not None:
-                    yield id
+                    yield item, id

@@ -1,7 +1,7 @@
 """What a streamable HTTP server is under one event loop, and what a request leads to.
 
     POST ──▶ body ──▶ classify ──▶ modern: `http_modern`
-                              └──▶ legacy: `http_stateful`
+                              └──▶ legacy: `http_stateful`, or `http_stateless`
     GET, DELETE ──▶ legacy
 
 The ASGI task waits for the client to leave: a modern call is cancelled then, a legacy one goes on.
@@ -34,6 +34,7 @@ from dedalus_mcp_transports.http_request import (
 )
 from dedalus_mcp_transports.http_settings import HttpSettings
 from dedalus_mcp_transports.http_stateful import Stateful
+from dedalus_mcp_transports.http_stateless import Stateless
 
 __all__ = ("Service",)
 
@@ -61,7 +62,8 @@ class Service:
         pulse = Pulse(settings.keep_alive_seconds)
         form = Form.JSON if settings.json_only else Form.STREAM if settings.always_stream else Form.LATE
         self._modern = Modern(application, form, pulse)
-        self._legacy = Stateful(application, settings, form, pulse)
+        legacy = Stateless if settings.stateless else Stateful
+        self._legacy: Stateless | Stateful = legacy(application, settings, form, pulse)
 
     async def begin(self) -> None:
         """Set up what is served.

@@ -20,9 +20,12 @@ from typing import Generic, TypeVar
 
 from dedalus_mcp.errors import DedalusError
 
-__all__ = ("SessionNotFound", "Sessions", "SessionsFull")
+__all__ = ("SESSION", "SessionNotFound", "Sessions", "SessionsFull", "digestible")
 
 T = TypeVar("T")
+
+SESSION = b"mcp-session-id"
+"""The header that names a session."""
 
 _ID_BYTES = 24  # random: 192 bits, which nobody guesses
 
@@ -31,7 +34,10 @@ class SessionNotFound(DedalusError, LookupError):
     """There is no such session, or not for this caller: which of the two is not told."""
 
     def __str__(self) -> str:
-        return "Session not found: it has ended, or another process holds it (several workers need session affinity)"
+        return (
+            "Session not found: it has ended, or another process holds it "
+            "(several workers need session affinity, or no sessions: stateless, with state_keys that they share)"
+        )
 
 
 class SessionsFull(DedalusError):
@@ -88,7 +94,7 @@ class Sessions(Generic[T]):
         if len(self) >= self._max:
             raise SessionsFull(self._max)
         id = token_urlsafe(_ID_BYTES)
-        self._idle[id] = _Entry(value, _digestible(owner), now)
+        self._idle[id] = _Entry(value, digestible(owner), now)
         return id
 
     def get(self, id: str, owner: str | None, now: float) -> T:
@@ -98,7 +104,7 @@ class Sessions(Generic[T]):
             SessionNotFound: It is unknown, expired or another owner's.
         """
         entry = self._held.get(id) or self._idle.get(id)
-        if entry is None or not compare_digest(entry.owner, _digestible(owner)):
+        if entry is None or not compare_digest(entry.owner, digestible(owner)):
             raise SessionNotFound
         if not entry.holds:
             if self._is_expired(entry, now):
@@ -156,5 +162,6 @@ class Sessions(Generic[T]):
         return now - entry.used >= self._seconds
 
 
-def _digestible(owner: str | None) -> bytes:
+def digestible(owner: str | None) -> bytes:
+    """Return what stands for an owner where two are compared: nobody is not the owner without a name."""
     return b"" if owner is None else b"=" + owner.encode("utf-8", "surrogatepass")

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from dedalus_mcp_transports.event_log import EventLog, MemoryEventLog
+from dedalus_mcp_transports.http_seal import key_bytes
 from dedalus_mcp_transports.http_security import TransportSecuritySettings
 
 __all__ = ("HttpSettings",)
@@ -26,7 +27,11 @@ class HttpSettings(msgspec.Struct, frozen=True, kw_only=True):
         max_head: Bytes in what comes before it, names and values of headers and the target, at most.
         max_headers: How many headers a request may have; real ones have 10 to 40, and one for each mirrored argument.
         body_seconds: How long a client may take to send a body, at least, and twice as long at most.
-        max_sessions: Legacy sessions that may be open at once.
+        stateless: Keep no legacy sessions: their ids carry what was agreed on, and any process with the
+            same `state_keys` takes them.  There are no subscriptions and no stream without a call then.
+        state_keys: Secrets of at least 32 bytes, for what is sealed and given to clients: the first
+            seals, all open.  Without any there is a random one, which ends with the process.
+        max_sessions: Legacy sessions that may be open at once; legacy calls that may, if there are none.
         session_idle_seconds: How long a legacy session lives that nobody uses.
         keep_alive_seconds: How long a stream may be silent before a comment is sent on it.
         event_log: Makes the log from which a session's streams can be resumed; None for none.
@@ -47,6 +52,8 @@ class HttpSettings(msgspec.Struct, frozen=True, kw_only=True):
     max_head: int = 64 << 10  # what uvicorn's own parser takes
     max_headers: int = 256
     body_seconds: float = 60.0  # the largest body at 2 Mbit/s
+    stateless: bool = False
+    state_keys: Sequence[bytes | str] = ()
     max_sessions: int = 10_000
     session_idle_seconds: float = 1800.0
     keep_alive_seconds: float = 15.0
@@ -54,6 +61,12 @@ class HttpSettings(msgspec.Struct, frozen=True, kw_only=True):
     retry_milliseconds: int | None = None
     cors_origins: Sequence[str] = ()
     security: TransportSecuritySettings | None = None
+
+    def __repr__(self) -> str:
+        """Show how many keys there are, and none of them."""
+        shown = {name: getattr(self, name) for name in self.__struct_fields__}
+        shown["state_keys"] = f"<{len(self.state_keys)} keys>"
+        return f"HttpSettings({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
 
     def __post_init__(self) -> None:
         if not self.path.startswith("/"):
@@ -65,3 +78,4 @@ class HttpSettings(msgspec.Struct, frozen=True, kw_only=True):
                 raise ValueError(f"{name} must be more than 0, not {getattr(self, name)!r:.40}")
         if isinstance(self.cors_origins, str):
             raise ValueError("cors_origins is a list of origins, not one text")
+        key_bytes(self.state_keys)

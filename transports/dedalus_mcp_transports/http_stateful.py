@@ -31,12 +31,11 @@ from dedalus_mcp_transports.http_life import Pulse, end_all
 from dedalus_mcp_transports.http_posted import is_replied_to
 from dedalus_mcp_transports.http_refusals import refuse
 from dedalus_mcp_transports.http_request import HttpRequest, Receive, Send, respond, respond_failure
-from dedalus_mcp_transports.http_session import SessionNotFound, Sessions, SessionsFull
+from dedalus_mcp_transports.http_session import SESSION, SessionNotFound, Sessions, SessionsFull
 from dedalus_mcp_transports.http_settings import HttpSettings
 
 __all__ = ("Stateful",)
 
-SESSION = b"mcp-session-id"
 LAST_EVENT = b"last-event-id"
 
 

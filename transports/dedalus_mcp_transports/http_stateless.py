@@ -1,0 +1,164 @@
+"""Legacy requests over HTTP with nothing kept between them: any process can answer any of them.
+
+    POST `initialize` ──▶ an id that carries what was agreed on (`http_seal`)
+    POST a call  ──▶ a conversation made of that id, or of nothing where a client sends none
+    POST a reply, a cancellation ──▶ the running call that it is about, in this process (`http_running`)
+    GET, DELETE  ──▶ 405: no stream without a call, and no session that could end
+
+A client that leaves cancels nothing, but cannot be asked any more: its stream cannot be resumed.
+
+Layer: L5.
+Source: MCP 2025-11-25, basic/transports.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TypeGuard
+
+from dedalus_mcp.errors import INTERNAL_ERROR, INVALID_REQUEST
+from dedalus_mcp.jsonrpc.codec import Decoded
+from dedalus_mcp.jsonrpc.messages import Call, Failure, Malformed, Message, Success
+from dedalus_mcp.session import DEFAULT_LOG_LEVEL, Terms
+from dedalus_mcp.transport import Application, Receiver
+from dedalus_mcp.types import ClientCapabilities
+from dedalus_mcp_transports.http_channel import Form, PostChannel
+from dedalus_mcp_transports.http_classify import Refused, Route, legacy_revision
+from dedalus_mcp_transports.http_life import Pulse
+from dedalus_mcp_transports.http_posted import cancellations_in, is_replied_to
+from dedalus_mcp_transports.http_refusals import refuse
+from dedalus_mcp_transports.http_request import HttpRequest, Receive, Send, respond, respond_failure
+from dedalus_mcp_transports.http_running import Running, TooManyCalls
+from dedalus_mcp_transports.http_seal import SessionSeal
+from dedalus_mcp_transports.http_session import SESSION, SessionNotFound
+from dedalus_mcp_transports.http_settings import HttpSettings
+
+__all__ = ("Stateless",)
+
+
+@dataclass(frozen=True, slots=True)
+class _Open:
+    receiver: Receiver
+    channel: PostChannel
+
+
+class Stateless:
+    """The legacy requests of one server that keeps no sessions.
+
+    Args:
+        application: What is served.
+        settings: How.
+        form: What a POST may be answered with.
+        pulse: Keeps silent streams alive.
+    """
+
+    def __init__(self, application: Application, settings: HttpSettings, form: Form, pulse: Pulse) -> None:
+        self._application = application
+        self._form = form
+        self._pulse = pulse
+        self._seal = SessionSeal(settings.state_keys)
+        self._running: Running[_Open] = Running(settings.max_sessions)
+
+    def stop(self) -> list[Receiver]:
+        """Return the conversations that are going on."""
+        return [each.receiver for each in self._running.values]
+
+    def close(self, reason: str) -> list[PostChannel]:
+        """End the conversations; return the channels on which no reply will come now."""
+        running = self._running.clear()
+        for each in running:
+            each.receiver.close(reason)
+        return [each.channel for each in running]
+
+    async def post(self, request: HttpRequest, message: Decoded, route: Route, receive: Receive, send: Send) -> None:
+        """Take a message, or a batch."""
+        if isinstance(message, Call) and message.method == "initialize":
+            await self._initialize(request, message, send)
+            return
+        id = request.fields.one(SESSION)
+        try:
+            agreed = None if id is None else self._seal.open(id, request.principal, time.time())
+        except SessionNotFound as error:
+            await refuse(send, 404, INVALID_REQUEST, str(error), message)
+            return
+        revision = legacy_revision(route, request.fields, None if agreed is None else agreed.revision)
+        if isinstance(revision, Refused):
+            await respond_failure(send, revision.status, revision.failure)
+            return
+        request.session_id = id
+        here = self._deliver(request, message)
+        if is_replied_to(message):
+            terms = agreed or Terms(revision, None, ClientCapabilities(), DEFAULT_LOG_LEVEL)
+            await self._answer(request, message, terms, receive, send)
+        elif here:
+            await respond(send, 202)
+        else:
+            why = "Another process asked what this replies to: several workers need affinity while a call runs"
+            await refuse(send, 400, INVALID_REQUEST, why)
+
+    async def get(self, request: HttpRequest, receive: Receive, send: Send) -> None:
+        """Refuse: there is nothing that belongs to no call (HTTP-27)."""
+        await respond(send, 405, b"", (b"allow", b"POST"))
+
+    async def delete(self, request: HttpRequest, send: Send) -> None:
+        """Refuse: an id that was given out stays good, and to say otherwise would be wrong (HTTP-44, HTTP-46)."""
+        await respond(send, 405, b"", (b"allow", b"POST"))
+
+    async def _initialize(self, request: HttpRequest, message: Call, send: Send) -> None:
+        channel = PostChannel(request, send, Form.JSON, status_of=_always_200)
+        receiver = self._application.converse_once(channel, None, "")
+        receiver.take(message, channel)
+        if receiver.agreed is not None:
+            id = self._seal.seal(receiver.agreed, request.principal, time.time())
+            channel.headers.append((SESSION, id.encode()))
+        await channel.flush()
+
+    def _deliver(self, request: HttpRequest, message: Decoded) -> bool:
+        """Hand replies and cancellations to the calls they are about; False if one is for another process."""
+        here = True
+        for item in message if isinstance(message, list) else (message,):
+            if _is_reply(item):
+                found = self._running.asked(item.id, request.principal)
+                if found is not None:
+                    found.receiver.take(item, found.channel)
+                elif not self._running.is_from_here(item.id):
+                    here = False
+        for notice, id in cancellations_in(message):
+            found = self._running.called(request.session_id, id)
+            if found is not None:
+                found.receiver.take(notice, found.channel)
+        return here
+
+    async def _answer(self, request: HttpRequest, message: Decoded, terms: Terms, receive: Receive, send: Send) -> None:
+        try:
+            mark = self._running.mark()
+        except TooManyCalls as full:
+            await refuse(send, 503, INTERNAL_ERROR, str(full), message)
+            return
+        channel = PostChannel(request, send, self._form, status_of=_always_200)
+        channel.replied = lambda _: self._running.close(mark)
+        receiver = self._application.converse_once(channel, terms, mark)
+        taken = [item for item in message if not _is_reply(item)] if isinstance(message, list) else message
+        ids = [item.id for item in (taken if isinstance(taken, list) else (taken,)) if isinstance(item, Call)]
+        self._running.open(mark, _Open(receiver, channel), request.principal, request.session_id, ids)
+        receiver.take(taken, channel)
+        if channel.unsent:
+            await channel.flush()
+        if channel.over:
+            return
+        try:
+            await self._pulse.attend(channel, receive, send)
+        finally:  # also when the server ends this task by force
+            if channel.read_by(send):
+                channel.leave()
+                receiver.lose("the client has left")
+
+
+def _is_reply(item: Message | Malformed) -> TypeGuard[Success | Failure | Malformed]:
+    return isinstance(item, Success | Failure) or (isinstance(item, Malformed) and item.is_reply)
+
+
+def _always_200(code: int) -> int:
+    """The HTTP status of a legacy error: the protocol names none."""
+    return 200
