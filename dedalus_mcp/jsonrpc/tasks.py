@@ -21,7 +21,7 @@ from typing import Any, TypeAlias
 
 import anyio
 
-__all__ = ("Tasks", "being_cancelled", "is_foreign", "one_step")
+__all__ = ("Tasks", "being_cancelled", "current_loop", "is_foreign", "one_step")
 
 logger = logging.getLogger("dedalus_mcp")
 
@@ -96,6 +96,15 @@ async def one_step() -> None:
         await trio.lowlevel.cancel_shielded_checkpoint()
     else:
         await asyncio.sleep(0)
+
+
+def current_loop() -> object:
+    """Return what stands for the event loop that runs: one key for whatever belongs to it."""
+    if _in_trio():
+        import trio  # noqa: PLC0415 - only ever reached where it is running
+
+        return trio.lowlevel.current_trio_token()
+    return asyncio.get_running_loop()
 
 
 def _in_trio() -> bool:

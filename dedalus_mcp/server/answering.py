@@ -145,7 +145,7 @@ class Answering:
 
     def _open(self, call: Inbound) -> tuple[Any, Terms]:
         """Decode the params once, and find the terms; what is wrong first is said first."""
-        if call.params is not UNSET and bytes(memoryview(call.params)[:1]) != b"{":
+        if call.params is not UNSET and memoryview(call.params)[0] != _BRACE:
             raise McpError(INVALID_PARAMS, "Invalid params: `params` is an object")
         raw = _NOTHING if call.params is UNSET else call.params
         try:
@@ -168,6 +168,7 @@ class _MetaOnly(msgspec.Struct):
     meta: dict[str, Any] | None = msgspec.field(default=None, name="_meta")
 
 
+_BRACE = ord("{")
 _NOTHING = Raw(b"{}")
 _decode_meta = msgspec.json.Decoder(_MetaOnly).decode
 _decode_tool_call = msgspec.json.Decoder(ToolCall).decode

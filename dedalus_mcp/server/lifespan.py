@@ -16,9 +16,8 @@ from typing import Any, TypeAlias
 from weakref import WeakKeyDictionary
 
 import anyio
-from anyio import lowlevel
 
-from dedalus_mcp.jsonrpc.tasks import Tasks
+from dedalus_mcp.jsonrpc.tasks import Tasks, current_loop
 
 __all__ = ("Lifespan",)
 
@@ -43,7 +42,7 @@ class Lifespan:
         if self._enter is None:
             return None
         try:
-            life = self._lives.get(lowlevel.current_token().native_token)
+            life = self._lives.get(current_loop())
         except RuntimeError:  # no event loop runs in this thread
             return None
         return None if life is None else life.value
@@ -73,7 +72,7 @@ class Lifespan:
                     raise life.error
 
     async def _join(self, enter: _Enter) -> _Life:
-        loop = lowlevel.current_token().native_token
+        loop = current_loop()
         life = self._lives.get(loop)
         while life is not None and life.users == 0 and not life.over.is_set():
             await life.over.wait()  # one life at a time

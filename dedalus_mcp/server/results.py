@@ -17,6 +17,7 @@ Layer: L4.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
+from types import NoneType
 from typing import Any
 
 import msgspec
@@ -30,6 +31,8 @@ from dedalus_mcp.types.lenient import lenient
 
 __all__ = ("failed", "reads_once", "result_of")
 
+# What nearly every tool returns; asking an abstract class about it would take as long as all the rest.
+_BUILT_IN = frozenset((str, int, float, bool, NoneType, list, dict, tuple))
 _MEMBERS = frozenset(("content", "structuredContent", "isError", "_meta", "resultType"))
 
 
@@ -70,7 +73,7 @@ def result_of(value: Any, returns: Returns | GivenReturns) -> CallToolResult:
 
 def reads_once(value: object) -> bool:
     """Whether `value` is a generator or the like, which runs while it is read."""
-    return isinstance(value, Iterator | AsyncIterator)
+    return type(value) not in _BUILT_IN and isinstance(value, (Iterator, AsyncIterator))
 
 
 def _unpromised(value: Any) -> CallToolResult:

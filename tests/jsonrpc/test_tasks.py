@@ -11,7 +11,7 @@ import anyio
 import pytest
 
 from dedalus_mcp.jsonrpc.inbound import Inbound
-from dedalus_mcp.jsonrpc.tasks import Tasks, being_cancelled, is_foreign, one_step
+from dedalus_mcp.jsonrpc.tasks import Tasks, being_cancelled, current_loop, is_foreign, one_step
 from tests.jsonrpc.wire import Answers, call, conversing, remains, success
 
 place: contextvars.ContextVar[str] = contextvars.ContextVar("place", default="nowhere")
@@ -148,6 +148,28 @@ async def test_no_task_is_being_cancelled_by_itself() -> None:
     assert not being_cancelled()
     assert is_foreign(asyncio.CancelledError())
     assert not is_foreign(ValueError())
+
+
+async def test_each_event_loop_is_its_own_key() -> None:
+    """The same one in a task that was started in it."""
+    tasks = Tasks()
+    seen: list[object] = []
+
+    async def look() -> None:
+        seen.append(current_loop())
+
+    tasks.start(look, lambda: None, detached=True)
+    with anyio.fail_after(5):
+        await tasks.wait()
+    await anyio.to_thread.run_sync(anyio.run, look)
+
+    assert seen[0] is current_loop()
+    assert seen[1] is not current_loop()
+
+
+def test_outside_of_an_event_loop_there_is_no_key() -> None:
+    with pytest.raises(RuntimeError):
+        current_loop()
 
 
 async def test_handlers_share_no_context_with_each_other_or_with_the_reader() -> None:

@@ -80,12 +80,16 @@ class Refused:
 Route: TypeAlias = Literal["legacy", "legacy batch", "modern"]
 
 
+_Other: TypeAlias = list[Raw] | str | float | bool | None  # JSON that is no object
+
+
+class _Object(msgspec.Struct):
+    """An object, whatever is in it."""
+
+
 class _Meta(msgspec.Struct):
     version: Any = msgspec.field(name=PROTOCOL_VERSION_KEY, default=UNSET)
-    capabilities: Raw | UnsetType = msgspec.field(name=CLIENT_CAPABILITIES_KEY, default=UNSET)
-
-
-_Other: TypeAlias = list[Raw] | str | float | bool | None  # JSON that is no object
+    capabilities: _Object | _Other | UnsetType = msgspec.field(name=CLIENT_CAPABILITIES_KEY, default=UNSET)
 
 
 class _Params(msgspec.Struct):
@@ -111,18 +115,19 @@ def classify(message: Message | Malformed | list[Message | Malformed], headers: 
         modern = any(value not in LEGACY for value in error.values)
         return _refused(HEADER_MISMATCH if modern else INVALID_REQUEST, str(error), _id_of(message))
     modern = version is not None and version not in LEGACY
-    if isinstance(message, Malformed):
-        return Refused(400, Failure(None if message.is_reply else message.id, message.error))
-    if isinstance(message, list):
-        return _batch(message, modern=modern)
-    if isinstance(message, Success | Failure):
-        return (
-            _refused(INVALID_REQUEST, "Invalid request: clients do not reply in this revision") if modern else "legacy"
-        )
-    params = _peek(message.params)
-    if not modern and _version_in(params) is UNSET:
-        return "legacy"
-    return _climb(message, params, version, headers) if isinstance(message, Call) else _notice(params, version)
+    match message:
+        case Call() | Notice():
+            params = _peek(message.params)
+            if not modern and _version_in(params) is UNSET:
+                return "legacy"
+            return _climb(message, params, version, headers) if isinstance(message, Call) else _notice(params, version)
+        case Success() | Failure():
+            why = "Invalid request: clients do not reply in this revision"
+            return _refused(INVALID_REQUEST, why) if modern else "legacy"
+        case Malformed():
+            return Refused(400, Failure(None if message.is_reply else message.id, message.error))
+        case _:
+            return _batch(message, modern=modern)
 
 
 def legacy_revision(route: Route, headers: Headers, agreed: str | None) -> str | Refused:
@@ -171,7 +176,7 @@ def _climb(call: Call, params: _Params | None, version: str | None, headers: Hea
     meta = params.meta if isinstance(params.meta, _Meta) else _Meta()
     if not isinstance(meta.version, str):
         return _refused(INVALID_PARAMS, _incomplete(PROTOCOL_VERSION_KEY, "a string"), call.id, _supported(version))
-    if meta.capabilities is UNSET or memoryview(meta.capabilities)[0] != ord("{"):
+    if not isinstance(meta.capabilities, _Object):
         return _refused(INVALID_PARAMS, _incomplete(CLIENT_CAPABILITIES_KEY, "an object"), call.id)
     return _version_fault(meta.version, version, call.id) or _name_fault(call, params, headers) or "modern"
 
@@ -186,13 +191,13 @@ def _notice(params: _Params | None, version: str | None) -> Route | Refused:
 
 
 def _version_fault(found: str, version: str | None, id: RequestId | None) -> Refused | None:
+    if version == found and found in MODERN:
+        return None
     if version is None:
         return _refused(HEADER_MISMATCH, "Header mismatch: MCP-Protocol-Version is missing", id)
     if version != found:
         return _refused(HEADER_MISMATCH, "Header mismatch: MCP-Protocol-Version differs from the body", id)
-    if found not in MODERN:
-        return _refused(UNSUPPORTED_PROTOCOL_VERSION, "Unsupported protocol version", id, _supported(found))
-    return None
+    return _refused(UNSUPPORTED_PROTOCOL_VERSION, "Unsupported protocol version", id, _supported(found))
 
 
 def _name_fault(call: Call, params: _Params, headers: Headers) -> Refused | None:

@@ -19,7 +19,6 @@ from dedalus_mcp.errors import DedalusError
 __all__ = ("ConflictingHeader", "Headers", "accepts", "decode_value", "encode_value", "is_json")
 
 _PREFIX, _SUFFIX = "=?base64?", "?="
-_PLAIN = re.compile(r"[\x20-\x7e]*")
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
 _LONGEST_MEMO = 512  # bytes of an Accept header that is worth remembering; real ones have 30 to 200
 
@@ -48,11 +47,12 @@ class Headers:
         pairs: Names and values, the names in lower case as ASGI demands (HTTP-58).
     """
 
-    __slots__ = ("_pairs", "_values")
+    __slots__ = ("_pairs", "_repeats", "_values")
 
     def __init__(self, pairs: Collection[tuple[bytes, bytes]]) -> None:
         self._pairs = pairs
         self._values = dict(pairs)
+        self._repeats = len(self._values) != len(pairs)  # seldom: then the dictionary does not say it all
 
     def one(self, name: bytes) -> str | None:
         """Return the header's one value without the white space round it; None if it did not come.
@@ -65,7 +65,7 @@ class Headers:
         value = self._values.get(name)
         if value is None:
             return None
-        if len(self._values) != len(self._pairs):
+        if self._repeats:
             values = self.all(name)
             if len(set(values)) > 1:
                 raise ConflictingHeader(name.decode("latin-1"), values)
@@ -77,7 +77,7 @@ class Headers:
 
     def joined(self, name: bytes) -> bytes | None:
         """Return a header whose value is a list, all of its lines as one; None if it did not come."""
-        if name not in self._values or len(self._values) == len(self._pairs):
+        if not self._repeats or name not in self._values:
             return self._values.get(name)
         return b", ".join([value for each, value in self._pairs if each == name])
 
@@ -92,7 +92,7 @@ def encode_value(text: str) -> str:
         ValueError: It holds half of a surrogate pair, which UTF-8 lacks.
     """
     looks_encoded = text.startswith(_PREFIX) and text.endswith(_SUFFIX)
-    if _PLAIN.fullmatch(text) and text.strip(" ") == text and not looks_encoded:
+    if _is_plain(text) and text.strip(" ") == text and not looks_encoded:
         return text
     return f"{_PREFIX}{b2a_base64(text.encode(), newline=False).decode()}{_SUFFIX}"
 
@@ -106,7 +106,7 @@ def decode_value(header: bytes | str) -> str:
         ValueError: It has characters that no such value has, or its base64 or UTF-8 is broken.
     """
     text = (header.decode("latin-1") if isinstance(header, bytes) else header).strip(" \t")
-    if not _PLAIN.fullmatch(text):
+    if not _is_plain(text):
         raise ValueError("characters other than printable ASCII must be encoded")
     if len(text) < len(_PREFIX) + len(_SUFFIX) or not (text.startswith(_PREFIX) and text.endswith(_SUFFIX)):
         return text
@@ -117,8 +117,14 @@ def decode_value(header: bytes | str) -> str:
     return data.decode()
 
 
+def _is_plain(text: str) -> bool:
+    return text.isascii() and text.isprintable()
+
+
 def is_json(content_type: bytes | str | None) -> bool:
     """Tell whether a body of this `Content-Type` is JSON; parameters do not matter (B079)."""
+    if content_type == b"application/json":  # nearly always
+        return True
     text = content_type.decode("latin-1") if isinstance(content_type, bytes) else content_type or ""
     return text.partition(";")[0].strip(" \t").lower() == "application/json"
 

@@ -42,6 +42,8 @@ class HttpRequest:
         principal: Who sent it, as far as that was proved.
     """
 
+    __slots__ = ("_headers", "fields", "principal", "scope", "session_id")
+
     def __init__(self, scope: Scope) -> None:
         self.scope = scope
         self.fields = Headers(scope["headers"])

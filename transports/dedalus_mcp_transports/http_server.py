@@ -15,9 +15,8 @@ from itertools import chain
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from anyio import lowlevel
-
 from dedalus_mcp.errors import INTERNAL_ERROR, INVALID_REQUEST
+from dedalus_mcp.jsonrpc.tasks import current_loop
 from dedalus_mcp.transport import Application
 from dedalus_mcp_transports.http_cors import Cors
 from dedalus_mcp_transports.http_headers import ConflictingHeader
@@ -83,7 +82,7 @@ class HttpApp:
         await self._service().aclose(drain)
 
     def _service(self) -> Service:
-        key = lowlevel.current_token().native_token
+        key = current_loop()
         service = self._services.get(key)
         if service is None:
             service = self._services[key] = Service(self._application, self._settings)
