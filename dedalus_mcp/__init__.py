@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from dedalus_mcp.client.client import MCPClient as MCPClient
     from dedalus_mcp.client.era import EraStore as EraStore
     from dedalus_mcp.client.form import Form as Form
+    from dedalus_mcp.client.round import Round as Round
     from dedalus_mcp.errors import AskFailed as AskFailed
     from dedalus_mcp.errors import AuthRequiredError as AuthRequiredError
     from dedalus_mcp.errors import BadRequestError as BadRequestError
@@ -82,6 +83,7 @@ _HOME = {
     "ResourceNotFound": "dedalus_mcp.errors",
     "ResourceSpec": "dedalus_mcp.server.specs",
     "ResourceTemplateSpec": "dedalus_mcp.server.specs",
+    "Round": "dedalus_mcp.client.round",
     "ServerConfig": "dedalus_mcp.server.config",
     "ServerError": "dedalus_mcp.errors",
     "SessionExpiredError": "dedalus_mcp.errors",
@@ -130,6 +132,7 @@ __all__ = (
     "ResourceNotFound",
     "ResourceSpec",
     "ResourceTemplateSpec",
+    "Round",
     "ServerConfig",
     "ServerError",
     "SessionExpiredError",
