@@ -15,6 +15,7 @@ import anyio
 
 from dedalus_mcp import MCPClient
 from tests.interaction.raw import Message, Raw, Scripted
+from tests.interaction.reach import Heard
 from tests.interaction.scripts import opened, text
 
 __all__ = ("MODERN", "Play", "asks", "form", "page", "playing", "roots", "said", "sample")
@@ -29,16 +30,26 @@ class Play:
     Attributes:
         client: The real client.
         raw: The scripted server's end.
-        calls: The requests that can carry rounds, in order.
-        notices: What arrived besides.
+        notices: What arrived besides the requests that can carry rounds.
+        moments: When each of those arrived.
     """
 
     client: MCPClient
     raw: Raw
 
     def __init__(self) -> None:
-        self.calls: list[Message] = []
+        self.arriving = Heard[Message]()
         self.notices: list[Message] = []
+        self.moments: list[float] = []
+
+    @property
+    def calls(self) -> list[Message]:
+        """The requests that can carry rounds, in order."""
+        return self.arriving.values
+
+    async def call(self, number: int) -> Message:
+        """Return that request, the first is 1, once it has arrived."""
+        return (await self.arriving.wait(number))[number - 1]
 
     @property
     def params(self) -> list[Message]:
@@ -98,7 +109,8 @@ async def playing(*outcomes: Message | None, **settings: Any) -> AsyncGenerator[
             if message.get("method") not in CARRIERS:
                 play.notices.append(message)
                 continue
-            play.calls.append(message)
+            play.moments.append(anyio.current_time())
+            play.arriving(message)
             outcome = left.pop(0)
             if outcome is not None:
                 await raw.say({"id": message["id"], "result": outcome})

@@ -322,8 +322,7 @@ async def test_cancelling_a_retry_cancels_that_request() -> None:
         async with playing(asks("s", a=form()), None, said("on"), elicitation=echo) as play:
             async with anyio.create_task_group() as group:
                 group.start_soon(play.client.call_tool, "t")
-                while len(play.calls) < 2:
-                    await anyio.lowlevel.checkpoint()
+                await play.call(2)
                 group.cancel_scope.cancel()
             assert text_of(await play.client.call_tool("t")) == "on"
 
@@ -367,11 +366,10 @@ async def test_progress_is_heard_in_every_round() -> None:
         async with playing(asks("s", a=form()), None, elicitation=echo) as play, anyio.create_task_group() as group:
 
             async def serve() -> None:
-                while len(play.calls) < 2:
-                    await anyio.lowlevel.checkpoint()
-                token = play.params[1]["_meta"]["progressToken"]
+                call = await play.call(2)
+                token = call["params"]["_meta"]["progressToken"]
                 await play.raw.notify("notifications/progress", progressToken=token, progress=1)
-                await play.raw.say({"id": play.calls[1]["id"], "result": said("done")})
+                await play.raw.say({"id": call["id"], "result": said("done")})
 
             group.start_soon(serve)
             await play.client.call_tool("t", progress=heard)
