@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 if TYPE_CHECKING:
     from dedalus_mcp.jsonrpc.codec import Decoded
@@ -38,6 +38,7 @@ __all__ = (
     "Received",
     "Receiver",
     "Reply",
+    "Resumable",
     "Target",
     "Undelivered",
 )
@@ -212,6 +213,19 @@ class Channel(Protocol):
 
     async def flush(self) -> None:
         """Send what is queued.  Never raises: a connection that has ended takes nothing."""
+        ...
+
+
+@runtime_checkable
+class Resumable(Protocol):
+    """A `Channel` whose reader may go and come again: what is sent meanwhile is kept for it."""
+
+    async def pause(self, retry: int | None) -> None:
+        """End the connection before the reply; nothing happens where its reader would not come again.
+
+        Args:
+            retry: How long the reader should wait, in milliseconds; None to say nothing.
+        """
         ...
 
 

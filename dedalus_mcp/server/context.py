@@ -18,6 +18,7 @@ from dedalus_mcp.jsonrpc.peer import Peer
 from dedalus_mcp.server.asker import Asker, LiveAsker
 from dedalus_mcp.server.parked_call import ParkedCall
 from dedalus_mcp.session import Terms
+from dedalus_mcp.transport import Resumable
 from dedalus_mcp.types import (
     ClientCapabilities,
     Implementation,
@@ -46,6 +47,9 @@ LEVELS: tuple[LoggingLevel, ...] = (
     "emergency",
 )
 _SEVERITY = {level: rank for rank, level in enumerate(LEVELS)}
+
+MAX_RETRY_SECONDS = 24 * 60 * 60
+"""No client that waits longer comes again: nobody keeps events for so long."""
 
 current: ContextVar[Context] = ContextVar("dedalus_mcp.context")
 """The context of the call being answered; each call runs in a task of its own, so it is never reset."""
@@ -257,6 +261,26 @@ class Context:
         if token is not None and self._call.cancelled is None:
             params = ProgressNotificationParams(progressToken=token, progress=progress, total=total, message=message)
             await self._send(PROGRESS.name, params)
+
+    async def close_sse_stream(self, *, retry: float | None = None) -> None:
+        """Let the client poll: end the event stream of this call, and go on; the client comes again for the rest.
+
+        So a long call holds no connection open.  Clients of 2025-11-25 do that over HTTP, in a
+        session, where events are kept (`HttpSettings.event_log`); elsewhere nothing happens.
+        What is sent meanwhile, questions too, waits for the client.
+
+        Args:
+            retry: How long the client should wait before it comes again, in seconds; None for
+                what `HttpSettings.retry_milliseconds` says.
+
+        Raises:
+            ValueError: `retry` is no time to wait.
+        """
+        if retry is not None and not 0 <= retry <= MAX_RETRY_SECONDS:
+            raise ValueError(f"retry is 0 to {MAX_RETRY_SECONDS} seconds, not {retry!r}")
+        channel = self._call.channel
+        if isinstance(channel, Resumable) and not self._call.finished:
+            await channel.pause(None if retry is None else round(retry * 1000))
 
     async def _send(self, method: str, params: Any) -> None:
         if self._call.finished:  # the reply is out: nothing of this call may follow it

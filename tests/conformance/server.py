@@ -11,6 +11,7 @@ import argparse
 from base64 import b64decode
 from typing import Annotated, Any
 
+import anyio
 import msgspec
 
 from dedalus_mcp import (
@@ -130,7 +131,15 @@ async def test_logging_tool(context: Context) -> str:
     return "Logged"
 
 
-_NOTICES = (test_tool_with_logging, test_tool_with_progress, test_logging_tool)
+@tool
+async def test_reconnection(context: Context) -> str:
+    """End the stream, and answer a client that comes again."""
+    await context.close_sse_stream(retry=0.1)
+    await anyio.sleep(0.2)
+    return "Reconnection test completed successfully"
+
+
+_NOTICES = (test_tool_with_logging, test_tool_with_progress, test_logging_tool, test_reconnection)
 
 
 # What they demand.

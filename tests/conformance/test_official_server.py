@@ -35,7 +35,6 @@ TASKS = "the tasks extension"
 LATER = {
     "2025-11-25": {
         "tools-call-sampling": SAMPLING,
-        "server-sse-polling": "handlers that end their stream",
     },
     "2026-07-28": {
         "input-required-result-basic-elicitation": ROUNDS,
@@ -79,14 +78,14 @@ def serving(*options: str) -> Generator[str]:
         try:
             for line in process.stderr:
                 said.append(line)
-                if running := re.search(r"running on http://127\.0\.0\.1:(\d+)", line):
+                if running := re.search(r"MCP at http://127\.0\.0\.1:(\d+)", line):
                     yield f"http://localhost:{running[1]}/mcp"
                     break
         finally:
             process.terminate()
             said += process.stderr
     log = "".join(said)
-    assert "running on" in log, log
+    assert "MCP at" in log, log
     assert not re.search("ERROR|WARNING|Traceback", log), log
 
 

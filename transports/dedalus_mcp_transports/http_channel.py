@@ -55,19 +55,22 @@ class StreamLog:
         stream: The stream's name in it.
         primed: Whether the reader knows priming events (2025-11-25).
         retry: How long it should wait before it resumes, in milliseconds; None to say nothing.
+
+    Attributes:
+        primed: As given; such a reader comes again when its connection ends before the reply.
     """
 
     def __init__(self, log: EventLog, stream: str, *, primed: bool, retry: int | None) -> None:
         self.stream = stream
         self._log = log
-        self._primed = primed
+        self.primed = primed
         self._retry = retry
         self._begun = False
 
     def begin(self) -> bytes:
         """Return what the stream begins with, the first time: maybe nothing."""
         begun, self._begun = self._begun, True
-        if begun or not self._primed:
+        if begun or not self.primed:
             return b""
         return sse.priming(self._log.append(self.stream, b""), retry=self._retry)
 
@@ -236,6 +239,20 @@ class PostChannel:
                 await self._try(self._write(b"".join(self._events), more=False))
             else:
                 await respond(self._send, status)
+
+    async def pause(self, retry: int | None) -> None:
+        """End the connection before the reply, where its reader comes again: see `Resumable`."""
+        log = None if self._form is Form.JSON else self._kept()
+        if log is None or not log.primed:
+            return
+        async with self._turn:
+            if self.over or self.finishing or self.answered is not None:
+                return
+            if retry is not None:
+                self._events.append(sse.retry_after(retry))
+            chunk, self._events = b"".join(self._events), []
+            self.over = True  # what comes from now on is in the log
+            await self._try(self._write(chunk, more=False))
 
     def leave(self) -> None:
         """Nobody reads here any more; what is logged can still be resumed."""

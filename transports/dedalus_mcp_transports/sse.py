@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from dedalus_mcp.errors import RemoteProtocolError
 from dedalus_mcp_transports.lines import MAX_FRAME, after_mark
 
-__all__ = ("Event", "Events", "comment", "event", "join", "priming")
+__all__ = ("Event", "Events", "comment", "event", "join", "priming", "retry_after")
 
 _RETRY_DIGITS = 9  # a longer `retry` is over eleven days: no one means that
 
@@ -59,6 +59,11 @@ def priming(id: str, *, retry: int | None = None) -> bytes:
     Only for clients of 2025-11-25: older ones take the empty data for JSON.
     """
     return event(b"", id=id, retry=retry)
+
+
+def retry_after(milliseconds: int) -> bytes:
+    """Write how long the client is to wait before it reconnects, and no event."""
+    return b"retry: %d\n\n" % milliseconds
 
 
 def comment(text: bytes = b"") -> bytes:
