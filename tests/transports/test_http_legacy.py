@@ -167,7 +167,7 @@ async def test_a_silent_stream_is_kept_alive() -> None:
         exchange = await (await web.open("2025-11-25")).get()
         await exchange.until(lambda: exchange.comments >= 4)
 
-        assert exchange.events == []
+        assert exchange.messages == []
 
 
 async def test_a_stream_ends_with_its_session() -> None:
@@ -463,3 +463,122 @@ async def test_a_session_forgets_its_streams_when_their_calls_are_over() -> None
         await session.receiver.idle()
 
         assert session._running == set()
+
+
+# Resuming the stand-alone stream.
+
+
+async def opened(web: Web, *frames: bytes, revision: str = "2025-11-25") -> tuple[Client, Exchange, SessionStream]:
+    """A session whose stream is read, and has brought something."""
+    client = await web.open(revision)
+    stream = await in_front_of(client, *frames)
+    exchange = await client.get()
+    await exchange.until(lambda: len(exchange.messages) == len(frames))
+    return client, exchange, stream
+
+
+async def test_the_stand_alone_stream_begins_with_an_id() -> None:
+    """HTTP-36: from which it can be resumed, before there was any message; older clients know no such event."""
+    async with serving(make(), retry_milliseconds=700) as web:
+        _, newest, _ = await opened(web)
+        _, older, _ = await opened(web, revision="2025-06-18")
+        await newest.until(lambda: newest.events)
+
+        assert (newest.events[0].data, newest.events[0].id is not None) == (b"", True)
+        assert b"retry: 700" in newest.body
+        assert older.events == []
+
+
+@revisions
+@pytest.mark.parametrize("read", [0, 1, 2])
+async def test_a_resumed_stand_alone_stream_brings_what_was_missed_and_goes_on(revision: str, read: int) -> None:
+    """HTTP-32, HTTP-33, HTTP-35."""
+    async with serving(make()) as web:
+        client, first, stream = await opened(web, b'{"n":0}', b'{"n":1}', b'{"n":2}', revision=revision)
+        first.leave()
+        await first.done()
+        stream.send(b'{"n":3}')
+        last = [event for event in first.events if event.is_message][read].id
+        again = await client.get(last_event_id=str(last))
+        await again.until(lambda: len(again.messages) == 3 - read)
+        stream.send(b'{"n":4}')
+        await again.until(lambda: len(again.messages) == 4 - read)
+
+        assert [message["n"] for message in again.messages] == list(range(read + 1, 5))
+        ids = [event.id for event in (*first.events, *again.events) if event.is_message]
+        assert None not in ids
+        assert len(set(ids)) == 5
+
+
+async def test_the_stand_alone_stream_can_be_resumed_from_its_priming_event() -> None:
+    """HTTP-36."""
+    async with serving(make()) as web:
+        client, first, stream = await opened(web)
+        await first.until(lambda: first.events)
+        first.leave()
+        await first.done()
+        stream.send(b'{"n":0}')
+        again = await client.get(last_event_id=str(first.events[0].id))
+
+        assert await again.message() == {"n": 0}
+
+
+async def test_the_stand_alone_stream_is_resumed_while_its_old_reader_reads_nothing() -> None:
+    """The old connection's end comes late, and takes nothing from the new one."""
+    async with serving(make()) as web:
+        client, first, stream = await opened(web, b'{"n":0}')
+        first.stall()
+        stream.send(b'{"n":1}')
+        await anyio.wait_all_tasks_blocked()
+        again = await client.get(last_event_id=str(first.events[-1].id))
+        await again.until(lambda: len(again.messages) == 1)
+        first.leave()
+        await first.done()
+        stream.send(b'{"n":2}')
+        await again.until(lambda: len(again.messages) == 2)
+
+        assert [message["n"] for message in again.messages] == [1, 2]
+        assert stream.open
+
+
+async def test_the_old_reader_of_a_resumed_stand_alone_stream_is_let_go() -> None:
+    async with serving(make()) as web:
+        client, first, stream = await opened(web, b'{"n":0}')
+        again = await client.get(last_event_id=str(first.events[-1].id))
+        await first.ended()
+        stream.send(b'{"n":1}')
+
+        assert await again.message() == {"n": 1}
+        assert len(first.messages) == 1
+
+
+async def test_a_stand_alone_stream_brings_nothing_of_calls() -> None:
+    """HTTP-28, HTTP-35: nor is it resumed with what belongs to a call."""
+    story = Story()
+    async with serving(stepping(story)) as web:
+        client, call, _ = await start(web, story)
+        alone = await client.get()
+        stream = await in_front_of(client, b'{"n":0}')
+        await alone.until(lambda: alone.messages)
+        alone.leave()
+        await alone.done()
+        stream.send(b'{"n":1}')
+        resumed = await client.get(last_event_id=str(alone.events[-1].id))
+        go(story, "s1", *range(4, 11))
+        await call.ended()
+        await resumed.until(lambda: resumed.messages)
+
+        assert alone.messages == [{"n": 0}]
+        assert resumed.messages == [{"n": 1}]
+
+
+async def test_without_a_log_the_stand_alone_stream_has_no_ids() -> None:
+    async with serving(make(), event_log=None) as web:
+        client, first, stream = await opened(web, b'{"n":0}')
+        first.leave()
+        await first.done()
+        stream.send(b'{"n":1}')
+
+        assert [event.id for event in first.events] == [None]
+        assert (await client.get(last_event_id="1_1")).status == 400
+        assert await (await client.get()).message() == {"n": 1}

@@ -213,3 +213,19 @@ class Model(RuleBasedStateMachine):
 
 Model.TestCase.settings = settings(max_examples=60, stateful_step_count=30)
 test_sessions_live_as_long_as_they_are_used_or_held = Model.TestCase
+
+
+def test_the_next_expiry_is_that_of_the_longest_unused() -> None:
+    sessions = Sessions[str](max_sessions=10, idle_seconds=60)
+    assert sessions.next_expiry() is None
+    first, second = sessions.add("a", None, 100), sessions.add("b", None, 110)
+
+    assert sessions.next_expiry() == 160
+    sessions.get(first, None, 120)
+    assert sessions.next_expiry() == 170
+    sessions.hold(second)
+    assert sessions.next_expiry() == 180
+    sessions.hold(first)
+    assert sessions.next_expiry() is None
+    sessions.release(second, 200)
+    assert sessions.next_expiry() == 260

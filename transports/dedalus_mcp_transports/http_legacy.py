@@ -5,22 +5,18 @@ Layer: L5.
 
 from __future__ import annotations
 
-import logging
 from collections import deque
 from collections.abc import Callable
 from functools import partial
 
-import anyio
-
 from dedalus_mcp.transport import Receiver, Reply
 from dedalus_mcp_transports import sse
-from dedalus_mcp_transports.event_log import EventLog
-from dedalus_mcp_transports.http_channel import PostChannel, StreamLog, start_stream
+from dedalus_mcp_transports.event_log import EventLog, LoggedEvent
+from dedalus_mcp_transports.http_channel import PostChannel, StreamLog
 from dedalus_mcp_transports.http_request import HttpRequest, Receive, Send
+from dedalus_mcp_transports.http_standing import StandingStream
 
 __all__ = ("LegacySession", "SessionStream")
-
-logger = logging.getLogger("dedalus_mcp")
 
 # What may wait for a GET stream to be opened, or for its reader: notices of changes, mostly.
 MAX_WAITING = 256
@@ -29,19 +25,27 @@ MAX_WAITING = 256
 class SessionStream:
     """The one stand-alone stream of a session (GET): a `Channel` for what belongs to no call.
 
-    What comes before the stream is opened waits, up to a bound; then the oldest goes.
+    What comes before the stream is opened, or after its reader has left, waits, up to a bound; then
+    the oldest goes.  What was sent is kept where there is a log, so that the stream can be resumed.
+
+    Attributes:
+        log: Where its events are kept; None before it was opened, and where they are not.
     """
 
     def __init__(self) -> None:
+        self.log: StreamLog | None = None
         self._waiting: deque[bytes] = deque(maxlen=MAX_WAITING)
-        self._news: anyio.Event | None = None
-        self._ended = False
-        self.open = False
+        self._standing = StandingStream(self._written)
 
     @property
     def carrier(self) -> HttpRequest | None:
         """None: no message of the client's caused what goes out here."""
         return None
+
+    @property
+    def open(self) -> bool:
+        """Whether a reader is there."""
+        return self._standing.open
 
     @property
     def takes_calls(self) -> bool:
@@ -61,8 +65,7 @@ class SessionStream:
     def send(self, frame: bytes) -> None:
         """Queue a call or a notice."""
         self._waiting.append(frame)
-        if self._news is not None:
-            self._news.set()
+        self._standing.wake()
 
     def reply(self, reply: Reply | None) -> None:
         """Queue the reply to something that came with no request of its own."""
@@ -75,41 +78,35 @@ class SessionStream:
     async def flush(self) -> None:
         """Do nothing: see `unsent`."""
 
-    async def serve(self, receive: Receive, send: Send, keep_alive: float) -> None:
-        """Send what there is and what comes, until the client leaves."""
-        self.open = True
-        try:
-            async with anyio.create_task_group() as group:
-                group.start_soon(self._write, send, keep_alive, group.cancel_scope)
-                while (await receive())["type"] != "http.disconnect":
-                    pass
-                group.cancel_scope.cancel()
-        finally:
-            self.open = False
+    async def serve(
+        self, receive: Receive, send: Send, keep_alive: float, make_log: Callable[[], StreamLog] | None = None
+    ) -> None:
+        """Send what there is and what comes, until the client leaves.
+
+        Args:
+            receive: ASGI's way in.
+            send: ASGI's way out.
+            keep_alive: How long the stream may be silent, in seconds.
+            make_log: Makes what keeps the events from now on; None to keep none.
+        """
+        self.log = None if make_log is None else make_log()
+        await self._standing.serve(receive, send, keep_alive, b"" if self.log is None else self.log.begin())
+
+    async def resume(self, receive: Receive, send: Send, keep_alive: float, missed: list[LoggedEvent]) -> None:
+        """Go on at another connection: what was missed, then what comes."""
+        replay = b"".join([sse.event(each.data, id=each.id) for each in missed])
+        await self._standing.serve(receive, send, keep_alive, replay)
 
     def end(self) -> None:
-        """Let `serve` return."""
-        self._ended = True
-        if self._news is not None:
-            self._news.set()
+        """Let whoever serves it return."""
+        self._standing.end()
 
-    async def _write(self, send: Send, keep_alive: float, scope: anyio.CancelScope) -> None:
-        try:
-            await start_stream(send)
-            await send({"type": "http.response.body", "body": sse.comment(), "more_body": True})
-            while not self._ended:
-                self._news = anyio.Event()
-                if not self._waiting:
-                    with anyio.move_on_after(keep_alive):
-                        await self._news.wait()
-                chunk = b"".join([sse.event(frame) for frame in self._waiting]) or sse.comment()
-                self._waiting.clear()
-                if not self._ended:
-                    await send({"type": "http.response.body", "body": chunk, "more_body": True})
-            await send({"type": "http.response.body", "body": b""})
-        except Exception as error:  # noqa: BLE001 - servers and middlewares raise what they like when a client is gone
-            logger.debug("a client has left: %r", error)
-        scope.cancel()
+    def _written(self) -> bytes:
+        """Take what waits, as events that are kept from now on."""
+        write = sse.event if self.log is None else self.log.event
+        chunk = b"".join([write(frame) for frame in self._waiting])
+        self._waiting.clear()
+        return chunk
 
 
 class LegacySession:

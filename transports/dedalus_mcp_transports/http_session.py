@@ -4,8 +4,7 @@
               └──no use for `idle_seconds`──▶ expired: `get` knows it no more, `expire` returns it
 
 Idle sessions stand in the order of their last use, so `expire` looks at those it returns and
-one more, and may be called on every request: no timer is needed.  `now` is any clock that
-never goes back, in seconds.
+one more, and may be called on every request.  `now` is any clock that never goes back, in seconds.
 
 Source: MCP 2025-11-25, basic/transports, "Session Management".
 Layer: L2; imports `errors` only.
@@ -74,11 +73,14 @@ class Sessions(Generic[T]):
     Args:
         max_sessions: How many may be open at once.
         idle_seconds: How long a session lives that nobody uses or holds.
+
+    Attributes:
+        idle_seconds: As given.
     """
 
     def __init__(self, max_sessions: int, idle_seconds: float) -> None:
         self._max = max_sessions
-        self._seconds = idle_seconds
+        self.idle_seconds = idle_seconds
         self._idle: OrderedDict[str, _Entry[T]] = OrderedDict()  # the longest unused first
         self._held: dict[str, _Entry[T]] = {}
 
@@ -151,6 +153,11 @@ class Sessions(Generic[T]):
             expired.append(entry.value)
         return expired
 
+    def next_expiry(self) -> float | None:
+        """When the session expires that was not used for the longest time; None while all are held."""
+        oldest = next(iter(self._idle.values()), None)
+        return None if oldest is None else oldest.used + self.idle_seconds
+
     def close(self) -> list[T]:
         """Remove every session, held ones too, and return their values."""
         values = [entry.value for entry in (*self._idle.values(), *self._held.values())]
@@ -159,7 +166,7 @@ class Sessions(Generic[T]):
         return values
 
     def _is_expired(self, entry: _Entry[T], now: float) -> bool:
-        return now - entry.used >= self._seconds
+        return now - entry.used >= self.idle_seconds
 
 
 def digestible(owner: str | None) -> bytes:

@@ -33,6 +33,7 @@ from dedalus_mcp_transports.http_refusals import refuse
 from dedalus_mcp_transports.http_request import HttpRequest, Receive, Send, respond, respond_failure
 from dedalus_mcp_transports.http_session import SESSION, SessionNotFound, Sessions, SessionsFull
 from dedalus_mcp_transports.http_settings import HttpSettings
+from dedalus_mcp_transports.http_sweep import Sweep
 
 __all__ = ("Stateful",)
 
@@ -55,12 +56,14 @@ class Stateful:
         self._form = form
         self._pulse = pulse
         self._sessions: Sessions[LegacySession] = Sessions(settings.max_sessions, settings.session_idle_seconds)
+        self._sweep = Sweep(self._sessions, lambda session: session.close("the session was not used for too long"))
         self._stopped: list[LegacySession] = []
         self._tasks = Tasks()
 
     def stop(self) -> list[Receiver]:
         """Take nothing more from any session, end their streams, and return their conversations."""
         self._stopped = self._sessions.close()
+        self._sweep.stop()
         for session in self._stopped:
             session.stream.end()
         return [session.receiver for session in self._stopped]
@@ -100,8 +103,7 @@ class Stateful:
 
     async def _initialize(self, request: HttpRequest, message: Call, send: Send) -> None:
         now = anyio.current_time()
-        for expired in self._sessions.expire(now):
-            expired.close("the session was not used for too long")
+        self._sweep.now()
         stream = SessionStream()
         receiver = self._application.converse(stream)
         channel = PostChannel(request, send, Form.JSON)
@@ -115,6 +117,7 @@ class Stateful:
                 receiver.close("there are too many sessions")
                 await refuse(send, 503, INTERNAL_ERROR, str(full), message)
                 return
+            self._sweep.start()
             channel.headers.append((SESSION, id.encode()))
         await channel.flush()
 
@@ -157,7 +160,8 @@ class Stateful:
             elif session.stream.open:
                 await refuse(send, 409, INVALID_REQUEST, "This session's stream is open already")
             else:
-                await session.stream.serve(receive, send, self._settings.keep_alive_seconds)
+                seconds = self._settings.keep_alive_seconds
+                await session.stream.serve(receive, send, seconds, session.make_log)
         finally:
             self._sessions.release(id, anyio.current_time())
 
@@ -168,6 +172,10 @@ class Stateful:
             name, missed = session.log.replay(last)
         except EventNotFound as error:
             await refuse(send, 400, INVALID_REQUEST, str(error))
+            return
+        alone = session.stream.log
+        if alone is not None and alone.stream == name:
+            await session.stream.resume(receive, send, self._settings.keep_alive_seconds, missed)
             return
         channel = session.running(name)
         if channel is None:  # its call is over: what it left behind is all there will be

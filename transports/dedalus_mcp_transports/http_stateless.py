@@ -23,7 +23,7 @@ from dedalus_mcp.jsonrpc.messages import Call, Failure, Malformed, Message, Succ
 from dedalus_mcp.session import DEFAULT_LOG_LEVEL, Terms
 from dedalus_mcp.transport import Application, Receiver
 from dedalus_mcp.types import ClientCapabilities
-from dedalus_mcp_transports.http_channel import Form, PostChannel
+from dedalus_mcp_transports.http_channel import Form, PostChannel, always_ok
 from dedalus_mcp_transports.http_classify import Refused, Route, legacy_revision
 from dedalus_mcp_transports.http_life import Pulse
 from dedalus_mcp_transports.http_posted import cancellations_in, is_replied_to
@@ -106,7 +106,7 @@ class Stateless:
         await respond(send, 405, b"", (b"allow", b"POST"))
 
     async def _initialize(self, request: HttpRequest, message: Call, send: Send) -> None:
-        channel = PostChannel(request, send, Form.JSON, status_of=_always_200)
+        channel = PostChannel(request, send, Form.JSON, status_of=always_ok)
         receiver = self._application.converse_once(channel, None, "")
         receiver.take(message, channel)
         if receiver.agreed is not None:
@@ -136,7 +136,7 @@ class Stateless:
         except TooManyCalls as full:
             await refuse(send, 503, INTERNAL_ERROR, str(full), message)
             return
-        channel = PostChannel(request, send, self._form, status_of=_always_200)
+        channel = PostChannel(request, send, self._form, status_of=always_ok)
         channel.replied = lambda _: self._running.close(mark)
         receiver = self._application.converse_once(channel, terms, mark)
         taken = [item for item in message if not _is_reply(item)] if isinstance(message, list) else message
@@ -157,8 +157,3 @@ class Stateless:
 
 def _is_reply(item: Message | Malformed) -> TypeGuard[Success | Failure | Malformed]:
     return isinstance(item, Success | Failure) or (isinstance(item, Malformed) and item.is_reply)
-
-
-def _always_200(code: int) -> int:
-    """The HTTP status of a legacy error: the protocol names none."""
-    return 200
