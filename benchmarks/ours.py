@@ -2,6 +2,7 @@
 
 python benchmarks/ours.py            both tools
 python benchmarks/ours.py --one      echo alone: what a small server pays to start
+python benchmarks/ours.py --http     over HTTP, at a free port that it names on stderr
 """
 
 from __future__ import annotations
@@ -33,4 +34,7 @@ async def confirm() -> str:
 server.collect(*([echo] if "--one" in sys.argv else [echo, confirm]))
 
 if __name__ == "__main__":
-    server.run()
+    if "--http" in sys.argv:
+        server.run("streamable-http", port=0)
+    else:
+        server.run()

@@ -44,6 +44,16 @@ def test_any_free_port_is_found_and_known() -> None:
     assert bound.fileno() == -1
 
 
+def test_a_socket_says_that_it_is_tcp_so_that_event_loops_send_without_delay() -> None:
+    with listening("127.0.0.1", 0) as sockets:
+        assert sockets[0].proto == socket.IPPROTO_TCP
+        with socket.create_connection(sockets[0].getsockname(), timeout=5):
+            sockets[0].setblocking(True)
+            accepted, _ = sockets[0].accept()
+            with accepted:
+                assert accepted.proto == socket.IPPROTO_TCP
+
+
 def test_a_name_with_several_addresses_has_one_port() -> None:
     with listening("localhost", 0) as sockets:
         assert len({bound.getsockname()[1] for bound in sockets}) == 1

@@ -110,7 +110,9 @@ def _tcp(host: str, port: int) -> list[socket.socket]:
 
 
 def _bound(family: int, address: str | tuple[str | int, ...]) -> socket.socket:
-    bound = socket.socket(family, socket.SOCK_STREAM)
+    unix = isinstance(address, str)
+    # The protocol is named, since asyncio sends without delay (TCP_NODELAY) only where it is.
+    bound = socket.socket(family, socket.SOCK_STREAM, 0 if unix else socket.IPPROTO_TCP)
     try:
         if sys.platform != "win32":  # there it lets two programs have one port
             bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
