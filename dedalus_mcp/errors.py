@@ -19,6 +19,7 @@
     │   ├── TransportError           404, 405, 406, 415, or no MCP in the answer: no MCP endpoint
     │   └── ServerError              5xx
     ├── InvalidArguments           arguments that do not fit what a handler takes
+    ├── StepError                  a step of a call failed, in this run of it or in an earlier one
     └── ToolError                  a tool's own failure, told to the model
 
 Source: JSON-RPC 2.0, section 5.1 (https://www.jsonrpc.org/specification#error_object).
@@ -62,6 +63,7 @@ __all__ = (
     "ResourceNotFound",
     "ServerError",
     "SessionExpiredError",
+    "StepError",
     "ToolError",
     "TransportError",
 )
@@ -323,6 +325,24 @@ class InvalidArguments(DedalusError, ValueError):
 
     def __str__(self) -> str:
         return "; ".join(self.problems)
+
+
+class StepError(DedalusError):
+    """A step of a call failed, in this run of its handler or in an earlier one.
+
+    Attributes:
+        step: Its name.
+        error: What it raised: an `McpError`'s own code, message and data, or -32603 and the type and
+            text of anything else.
+    """
+
+    def __init__(self, step: str, error: ErrorData) -> None:
+        super().__init__(step, error)
+        self.step = step
+        self.error = error
+
+    def __str__(self) -> str:
+        return f"step {self.step!r} failed: {self.error.message}"
 
 
 class ToolError(DedalusError):

@@ -21,6 +21,7 @@ from tests.sources import PACKAGES, modules
 
 LAYERS = {
     "dedalus_mcp.errors": 0,
+    "dedalus_mcp.state_keys": 0,
     "dedalus_mcp.jsonrpc": 1,
     "dedalus_mcp.jsonrpc.messages": 1,
     "dedalus_mcp.jsonrpc.codec": 1,
@@ -75,6 +76,7 @@ THIRD_PARTY = {
 THIRD_PARTY_OF = {
     "dedalus_mcp.jsonrpc.tasks": {"trio"},  # only when that is the loop that runs
     "dedalus_mcp.schema.json_schema": {"jsonschema_rs"},  # only when an author gives a schema
+    "dedalus_mcp.server.seal": {"cryptography"},  # the extra `seal`
     "dedalus_mcp_transports.http_client": {"httpx"},
     "dedalus_mcp_transports.http_serve": {"uvicorn"},
 }

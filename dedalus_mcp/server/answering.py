@@ -80,7 +80,7 @@ class Answering:
         if (handled := HANDLED.get(call.method)) is not None:
             context = Context(self.server, call.peer, call, terms, params.meta)
             if terms.modern and call.method in CARRIERS and params.requestState is not None:
-                return self._resume(params, context)
+                return self._retry(handled, params, context)
             return self._handle(handled, params, context)
         at_once = AT_ONCE[call.method]
         if call.method != "initialize":
@@ -121,10 +121,15 @@ class Answering:
             return result
         return None  # the request is replied to already: a retry gets the result
 
-    async def _resume(self, params: InputResponseRequestParams, retry: Context) -> Any:
-        """Answer a retry: not by running anything, but with what the call that it goes on with leads to."""
+    async def _retry(self, handled: Handled, params: InputResponseRequestParams, retry: Context) -> Any:
+        """Answer a retry: with what the call leads to that it goes on with, or by running it once more."""
         call, number = self.server.parkings.here().find(params.requestState or "", retry)
-        return await call.resume(retry, number, params.inputResponses or {})
+        answers = params.inputResponses or {}
+        if call.first is not retry.call:
+            return await call.resume(retry, number, answers)
+        call.take_over(answers)
+        retry.park(call)
+        return await self._handle(handled, params, retry)
 
     async def _run(self, handled: Handled, params: Any, context: Context) -> Any:
         try:

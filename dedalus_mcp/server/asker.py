@@ -12,6 +12,7 @@ Layer: L4.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -37,7 +38,20 @@ from dedalus_mcp.types import ClientCapabilities
 if TYPE_CHECKING:
     from dedalus_mcp.server.context import Context
 
-__all__ = ("Asker", "LiveAsker", "Question", "cannot_be_sent", "check_capability", "not_legal", "timed_out")
+__all__ = (
+    "Asker",
+    "LiveAsker",
+    "Question",
+    "cannot_be_sent",
+    "check_capability",
+    "in_step",
+    "not_legal",
+    "refuse_in_step",
+    "timed_out",
+)
+
+in_step: ContextVar[str | None] = ContextVar("dedalus_mcp.step", default=None)
+"""The step that is being taken; a round waits for steps, so a step that asked would wait for itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +112,7 @@ class LiveAsker:
 
     async def ask(self, question: Question, timeout: float | UnsetType | None) -> Raw:
         """Ask, and return the client's result, raw: see `Asker.ask`."""
+        refuse_in_step()
         context = self._context
         seconds = context.server.config.elicitation.timeout if timeout is UNSET else timeout
         if not context.call.channel.takes_calls:
@@ -121,6 +136,16 @@ class LiveAsker:
             raise not_legal(question, error) from error
         except LocalProtocolError as error:
             raise cannot_be_sent(question, error) from error
+
+
+def refuse_in_step() -> None:
+    """Refuse to ask inside of a step.
+
+    Raises:
+        RuntimeError: One is being taken.
+    """
+    if in_step.get() is not None:
+        raise RuntimeError(f"step {in_step.get()!r} asks the client: ask before it, and pass the answer to it")
 
 
 def timed_out(question: Question) -> AskFailed:

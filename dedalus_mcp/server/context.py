@@ -9,14 +9,16 @@ Layer: L4.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
 from dedalus_mcp.jsonrpc.inbound import Inbound
 from dedalus_mcp.jsonrpc.peer import Peer
 from dedalus_mcp.server.asker import Asker, LiveAsker
 from dedalus_mcp.server.parked_call import ParkedCall
+from dedalus_mcp.server.steps import Steps
 from dedalus_mcp.session import Terms
 from dedalus_mcp.transport import Resumable
 from dedalus_mcp.types import (
@@ -35,6 +37,9 @@ if TYPE_CHECKING:
     from dedalus_mcp.server.server import MCPServer
 
 __all__ = ("LEVELS", "Context", "active_context", "current", "get_context")
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 LEVELS: tuple[LoggingLevel, ...] = (
     "debug",
@@ -75,7 +80,7 @@ def active_context() -> Context | None:
 class Context:
     """One call, as its handler sees it.  Get it by `get_context()` or a parameter annotated `Context`."""
 
-    __slots__ = ("_call", "_lifespan", "_meta", "_parked", "_peer", "_progress", "_server", "_terms")
+    __slots__ = ("_call", "_lifespan", "_meta", "_parked", "_peer", "_progress", "_server", "_steps", "_terms")
 
     def __init__(
         self, server: MCPServer, peer: Peer, call: Inbound, terms: Terms, meta: Mapping[str, Any] | None
@@ -88,6 +93,7 @@ class Context:
         self._lifespan = server.lifespan_value  # kept: it is looked up by event loop, and handlers run in threads
         self._progress = -math.inf  # the last progress reported
         self._parked: ParkedCall | None = None
+        self._steps: Steps | None = None
 
     @property
     def server(self) -> MCPServer:
@@ -179,6 +185,9 @@ class Context:
         """What asks the client on behalf of this call."""
         if not self.modern:
             return LiveAsker(self)
+        return self._rounds()
+
+    def _rounds(self) -> ParkedCall:
         if self._parked is None:
             self._parked = ParkedCall(self, self._server.parkings.here())
         return self._parked
@@ -188,9 +197,53 @@ class Context:
         """The call as one that asks in rounds; None before it asks."""
         return self._parked
 
+    def park(self, call: ParkedCall) -> None:
+        """The call began elsewhere, and asks on here."""
+        self._parked = call
+
     def attach(self, retry: Context) -> None:
         """What belongs to a request is that of this retry from now on."""
         self._peer, self._call, self._terms, self._meta = retry._peer, retry._call, retry._terms, retry._meta
+
+    @overload
+    async def step(self, name: str, fn: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T: ...
+
+    @overload
+    async def step(self, name: str, fn: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T: ...
+
+    async def step(self, name: str, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Do something once, however often the handler has to run: a side effect between two questions.
+
+        What it returns is kept with the answers of the client, and handed out again where the call
+        is gone on with in another process (`state_keys` of `MCPServer`).  At least once, that is:
+        a process that dies while it runs leaves nothing to hand out.  `step_key` gives `fn` something
+        by which whoever it calls can tell a repetition.
+
+        Args:
+            name: What it is called in this handler; several of one name are told apart by their order.
+            fn: Does it.  A plain `def` runs in a worker thread.
+            args: For `fn`.
+            kwargs: For `fn`.
+
+        Returns:
+            What `fn` returned, read back from JSON as the type that `fn` says it returns.
+
+        Raises:
+            StepError: `fn` raised, here or in the run that did it.
+            TypeError: What it returned is not JSON.
+            RuntimeError: A step of that name is running, or this is inside of another.
+            NoActiveCall: The call has expired, or the server shuts down: another process may have gone on with it.
+        """
+        return await self._steps_here().run(name, partial(fn, *args, **kwargs))
+
+    def step_key(self, name: str) -> str:
+        """Return a key of the next step of that name: the same in every run, unguessable, for an idempotency header."""
+        return self._steps_here().key(name)
+
+    def _steps_here(self) -> Steps:
+        if self._steps is None:
+            self._steps = Steps(self._rounds() if self.modern else None, self._server.threads)
+        return self._steps
 
     async def log(self, level: LoggingLevel, message: str, *, logger: str | None = None, data: Any = None) -> None:
         """Send a log message to the client, unless its threshold is higher.

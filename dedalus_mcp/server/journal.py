@@ -25,6 +25,7 @@ __all__ = ("Abandoned", "Answer", "Fault", "Journal", "Outcome")
 
 # Of a digest: 72 bits, so that no two questions of one call share a name by chance.
 _DIGEST_BYTES = 9
+_STEP = "\0"
 
 
 class Answer(msgspec.Struct, frozen=True, tag="answer"):
@@ -70,10 +71,15 @@ class Journal:
             params: With what, as it will be on the wire.
             key: The author's name for it, if he gave one.
         """
-        base = _digest(method, params) if key is None else key
-        self._occurrences[base] += 1
-        count = self._occurrences[base]
-        return base if count == 1 else f"{base}.{count}"
+        return self._next(_digest(method, params) if key is None else key)
+
+    def step(self, name: str) -> str:
+        """Return the name of a step that is about to be taken: no question has the same."""
+        return self._next(_STEP + name)
+
+    def next_step(self, name: str) -> str:
+        """Return what `step` will."""
+        return _nth(_STEP + name, self._occurrences[_STEP + name] + 1)
 
     def outcome(self, name: str) -> Outcome | None:
         """Return what became of a question; None as long as nothing did."""
@@ -82,6 +88,14 @@ class Journal:
     def record(self, name: str, outcome: Outcome) -> None:
         """Keep what became of a question."""
         self._outcomes[name] = outcome
+
+    def _next(self, base: str) -> str:
+        self._occurrences[base] += 1
+        return _nth(base, self._occurrences[base])
+
+
+def _nth(base: str, count: int) -> str:
+    return base if count == 1 else f"{base}.{count}"
 
 
 def _digest(method: str, params: bytes) -> str:

@@ -7,7 +7,8 @@
 
 The handler runs in the task that its first request began, for as many requests as it takes; no
 line of it runs twice.  What belongs to a request (progress, logs, capabilities) is that of the
-request which is attached at that moment.
+request which is attached at that moment.  Where the retry reaches another process, the handler
+runs again there, and its journal answers what was asked before.
 
 Layer: L4.
 Source: MCP 2026-07-28, basic/patterns, "Multi round-trip requests".
@@ -16,7 +17,9 @@ Source: MCP 2026-07-28, basic/patterns, "Multi round-trip requests".
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Mapping
+from secrets import token_urlsafe
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -26,12 +29,14 @@ from msgspec import UNSET, Raw, UnsetType
 from dedalus_mcp.errors import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, AskFailed, LocalProtocolError, McpError
 from dedalus_mcp.jsonrpc.codec import encode_value
 from dedalus_mcp.jsonrpc.failures import INTERNAL
-from dedalus_mcp.server.asker import Question, cannot_be_sent, check_capability, timed_out
-from dedalus_mcp.server.journal import Abandoned, Answer, Fault, Journal
+from dedalus_mcp.server.asker import Question, cannot_be_sent, refuse_in_step, timed_out
+from dedalus_mcp.server.journal import Abandoned, Answer, Fault, Journal, Outcome
+from dedalus_mcp.server.legs import Legs
+from dedalus_mcp.server.questions import OpenQuestion, OpenQuestions, check_answer
+from dedalus_mcp.server.request_state import State
 from dedalus_mcp.server.rounds import Rounds, Take
 from dedalus_mcp.types import InputRequiredResult
 from dedalus_mcp.types.meta import SERVER_INFO_KEY
-from dedalus_mcp.types.methods import ELICITATION_CREATE, ROOTS_LIST, SAMPLING_CREATE_MESSAGE
 
 if TYPE_CHECKING:
     from dedalus_mcp.server.context import Context
@@ -52,44 +57,7 @@ MAX_TURNS = 50
 WARN_AT_ROUND = 9
 MAX_ROUNDS = 50
 
-_NO_OUTCOME = Raw(b"{}")
-_ANSWERS = {method.name: method for method in (ELICITATION_CREATE, SAMPLING_CREATE_MESSAGE, ROOTS_LIST)}
-
-
-class _Open:
-    """A question that waits for its answer."""
-
-    __slots__ = ("answered", "fault", "params", "question", "result")
-
-    def __init__(self, question: Question, params: Raw) -> None:
-        self.question = question
-        self.params = params
-        self.answered = anyio.Event()
-        self.result: Raw | None = None
-        self.fault: AskFailed | None = None
-
-    def answer(self, result: Raw) -> None:
-        self.result = result
-        self.answered.set()
-
-    def fail(self, fault: AskFailed) -> None:
-        self.fault = fault
-        self.answered.set()
-
-
-class _Leg:
-    """A retry that waits for what the call leads to."""
-
-    __slots__ = ("context", "outcome", "settled")
-
-    def __init__(self, context: Context) -> None:
-        self.context = context
-        self.settled = anyio.Event()
-        self.outcome: Any = None
-
-    def settle(self, outcome: Any) -> None:
-        self.outcome = outcome
-        self.settled.set()
+_HANDLE_BYTES = 16  # 128 bits: where nobody is authenticated, nothing else protects a call
 
 
 class ParkedCall:
@@ -98,66 +66,101 @@ class ParkedCall:
     Args:
         context: The call, as its handler sees it.
         parking: Where it is found again.
+        state: What an earlier process left of it, where this one takes over.
 
     Attributes:
-        handle: Its name there; empty before the first question.
+        first: The request whose task the handler runs in.
+        handle: Its name in `parking`, and in the client's state.
+        born: When it asked first, in seconds since the epoch.
         deadline: When it expires, by the event loop's clock; infinite while a request is attached.
-        born: When it asked first, by the same clock.
+        journal: What was answered so far.
+        rounds: Which round it is in.
         over: Whether the handler is.
         outcome: What a retry gets that comes after that: a result, or the error to raise.
+        given_up: Whether nobody knows what became of it: it expired, or the server shut down.
     """
 
-    def __init__(self, context: Context, parking: Parking) -> None:
-        self.handle = ""
+    def __init__(self, context: Context, parking: Parking, state: State | None = None) -> None:
+        self.first = context.call
+        self.handle = token_urlsafe(_HANDLE_BYTES) if state is None else state.handle
+        self.born = time.time() if state is None else state.born
         self.deadline = float("inf")
-        self.born = 0.0
+        self.journal = Journal(None if state is None else state.outcomes)
+        self.rounds = Rounds() if state is None else Rounds(state.round, state.asked)
         self.over = False
         self.outcome: Raw | Exception = _NO_OUTCOME
-        self.first = context.call
-        self.rounds = Rounds()
+        self.given_up = False
         self._context = context
         self._parking = parking
-        self._journal = Journal()
-        self._open: dict[str, _Open] = {}
-        self._legs: list[_Leg] = []
+        self._known = False  # in `parking`
+        self._open = OpenQuestions()
+        self._legs = Legs(context)
         self._reply: InputRequiredResult | None = None  # of the present round
         self._turn = 0  # rises with every question
         self._collecting = False
+        self._steps = 0  # that run
+        self._step_ended: anyio.Event | None = None
 
     @property
     def cancelled(self) -> str | None:
         """Why the handler was ended; None as long as it was not."""
         return self.first.cancelled
 
+    @property
+    def disowned(self) -> bool:
+        """Whether another process may have completed it: then nothing that it would clean up is its own."""
+        return self.given_up and self._parking.sealed
+
+    @property
+    def outcome_bytes(self) -> int:
+        """How many bytes the outcome holds."""
+        return len(bytes(self.outcome)) if isinstance(self.outcome, Raw) else 0
+
     # The handler's side.
 
     async def ask(self, question: Question, timeout: float | UnsetType | None) -> Raw:
         """Ask, and return the client's result, raw: see `Asker.ask`."""
+        refuse_in_step()
         if self.first.method not in CARRIERS:
             raise AskFailed(METHOD_NOT_FOUND, f"The client cannot be asked while {self.first.method!r} is answered")
         try:
             params = encode_value(question.params)
         except LocalProtocolError as error:
             raise cannot_be_sent(question, error) from error
-        name = self._journal.name(question.method, params, question.key)
-        if not self.handle:
+        name = self.journal.name(question.method, params, question.key)
+        if (known := self.journal.outcome(name)) is not None:
+            return await _replayed(known)
+        if not self._known:
             self._parking.add(self, self._context)
-        waiting = self._open[name] = _Open(question, Raw(params))
+            self._known = True
+        return await self._wait(name, self._open.open(name, question, params), timeout)
+
+    async def _wait(self, name: str, waiting: OpenQuestion, timeout: float | UnsetType | None) -> Raw:
         self._collect_soon()
         try:
             with anyio.move_on_after(None if timeout is UNSET else timeout):
-                await waiting.answered.wait()
+                await waiting.settled.wait()
         except BaseException:
-            self._journal.record(name, Abandoned())
+            self.journal.record(name, Abandoned())
             raise
         finally:
-            del self._open[name]
+            self._open.close(name)
         if waiting.result is not None:
-            self._journal.record(name, Answer(bytes(waiting.result)))
+            self.journal.record(name, Answer(bytes(waiting.result)))
             return waiting.result
-        fault = waiting.fault or timed_out(question)
-        self._journal.record(name, Fault(fault.error))
+        fault = waiting.fault or timed_out(waiting.question)
+        self.journal.record(name, Fault(fault.error))
         raise fault
+
+    def step_began(self) -> None:
+        """A step runs: where its result must be in the state, no round goes out before it has ended."""
+        self._steps += 1
+
+    def step_ended(self) -> None:
+        """It runs no more."""
+        self._steps -= 1
+        if self._step_ended is not None:
+            self._step_ended.set()
 
     def end(self, outcome: Any) -> bool:
         """The handler is over.
@@ -170,11 +173,11 @@ class ParkedCall:
         """
         self.over = True
         replied = self.first.finished
-        if replied:
+        if self.rounds.number > 0:
             self.outcome = self._kept(outcome)
-        if self.handle:
+        if self._known:
             self._parking.end(self)
-        self._settle(self.outcome)
+        self._legs.settle(self.outcome)
         return replied and (isinstance(outcome, Exception) or not isinstance(outcome, BaseException))
 
     def _kept(self, outcome: Any) -> Raw | Exception:
@@ -189,13 +192,13 @@ class ParkedCall:
         except LocalProtocolError as error:
             return error
 
-    @property
-    def outcome_bytes(self) -> int:
-        """How many bytes the outcome holds."""
-        return len(bytes(self.outcome)) if isinstance(self.outcome, Raw) else 0
-
     def cancel(self, reason: str) -> None:
         """End the handler, as a client's cancellation does."""
+        self.first.cancel(reason)
+
+    def give_up(self, reason: str) -> None:
+        """End the handler of a call that another process may have gone on with."""
+        self.given_up = True
         self.first.cancel(reason)
 
     # The client's side.
@@ -217,21 +220,42 @@ class ParkedCall:
         if take is Take.BEFORE:
             return self._reply
         if self.over:
-            return _outcome(self.outcome)
-        leg = _Leg(retry)
-        self._attach(leg)
+            return _raised_or(self.outcome)
+        leg = self._legs.attach(retry)
+        self.deadline = float("inf")
         if take is Take.FIRST:
             self._answer(answers)
         try:
             await leg.settled.wait()
         finally:
-            self._detach(leg)
-        return _outcome(leg.outcome)
+            if self._legs.detach(leg):  # nobody is left in the middle of a round
+                self.cancel(retry.call.cancelled or "the client is gone")
+        return _raised_or(leg.outcome)
+
+    def take_over(self, answers: Mapping[str, Any]) -> None:
+        """Take the answers to the round that another process asked, before the handler runs here.
+
+        Raises:
+            McpError: -32602, an answer is no result of its method, and the round waits on; -32603,
+                too many calls are parked here.
+        """
+        self._take(self.rounds.number, answers)
+        self._parking.add(self, self._context)
+        self._known = True
+        self._answer(answers)
+
+    def catch_up(self, state: State) -> None:
+        """Another process has gone further: learn what it knows, and be in its round."""
+        outcomes = state.outcomes or {}
+        for name, outcome in outcomes.items():
+            self._settle(name, outcome)
+        self.rounds = Rounds(state.round, state.asked)
 
     def _take(self, number: int, answers: Mapping[str, Any]) -> Take:
         try:
             if number == self.rounds.number:
-                self._check(answers)
+                for name, method in self.rounds.asked.items():
+                    check_answer(name, method, answers)
             take = self.rounds.take(number, answers)
         except RecursionError:
             raise McpError(INVALID_PARAMS, "Invalid params: inputResponses: nested too deeply") from None
@@ -239,41 +263,22 @@ class ParkedCall:
             raise self._parking.rejected(f"round {number} is over, or was answered differently")
         return take
 
-    def _check(self, answers: Mapping[str, Any]) -> None:
-        for name, waiting in self._open.items():
-            if name in answers:
-                try:
-                    _ANSWERS[waiting.question.method].convert_result(answers[name])
-                except ValueError as error:
-                    fault = f"Invalid params: inputResponses: {name!r:.80}: {error!s:.200}"
-                    raise McpError(INVALID_PARAMS, fault) from None
-
     def _answer(self, answers: Mapping[str, Any]) -> None:
         for name in self.rounds.asked:
-            waiting = self._open.get(name)
-            if waiting is not None and name in answers:
-                waiting.answer(Raw(encode_value(answers[name])))
+            if name in answers:
+                self._settle(name, Answer(encode_value(answers[name])))
         self._collect_soon()
 
-    def _attach(self, leg: _Leg) -> None:
-        self._legs.append(leg)
-        self._context.attach(leg.context)
-        self.deadline = float("inf")
-
-    def _detach(self, leg: _Leg) -> None:
-        """A request is answered, or gone; a handler that nobody waits for in the middle of a round is ended."""
-        if leg not in self._legs:
-            return
-        self._legs.remove(leg)
-        if self._legs:
-            self._context.attach(self._legs[-1].context)
-        else:
-            self.cancel(leg.context.call.cancelled or "the client is gone")
-
-    def _settle(self, outcome: Any) -> None:
-        legs, self._legs = self._legs, []
-        for leg in legs:
-            leg.settle(outcome)
+    def _settle(self, name: str, outcome: Outcome) -> None:
+        """One question has its outcome: for whoever waits, or whoever asks it when the handler gets there."""
+        waiting = self._open.get(name)
+        if waiting is None:
+            if self.journal.outcome(name) is None:
+                self.journal.record(name, outcome)
+        elif isinstance(outcome, Answer):
+            waiting.answer(Raw(outcome.result))
+        elif isinstance(outcome, Fault):
+            waiting.fail(AskFailed(outcome.error))
 
     # Rounds.
 
@@ -285,34 +290,32 @@ class ParkedCall:
 
     async def _collect(self) -> None:
         """Wait until nothing more is asked, for a few turns of the event loop; then send the round."""
+        try:
+            await self._quiet()
+            while self._steps and self._parking.sealed:
+                self._step_ended = anyio.Event()
+                await self._step_ended.wait()
+                await self._quiet()
+        finally:
+            self._collecting = False
+        self._open.refuse_undeclared(self._context.client_capabilities)
+        if self.rounds.number >= MAX_ROUNDS:
+            self._open.fail(AskFailed(INTERNAL_ERROR, f"The client was asked in {MAX_ROUNDS} rounds, the limit"))
+        waiting = self._open.waiting()
+        if waiting and (self._legs or not self.first.finished) and self.cancelled is None:
+            await self._send(self._round(waiting))
+
+    async def _quiet(self) -> None:
         quiet = 0
         for _ in range(MAX_TURNS):
             turn = self._turn
             await checkpoint()
             quiet = quiet + 1 if turn == self._turn else 0
             if quiet == QUIET_TURNS:
-                break
-        self._collecting = False
-        self._drop_what_may_not_be_asked()
-        waiting = {name: each for name, each in self._open.items() if not each.answered.is_set()}
-        if waiting and (self._legs or not self.first.finished) and self.cancelled is None:
-            await self._send(self._round(waiting))
+                return
 
-    def _drop_what_may_not_be_asked(self) -> None:
-        """The capability is that of the very request which is answered (MRTR-06)."""
-        for waiting in self._open.values():
-            try:
-                check_capability(self._context.client_capabilities, waiting.question.required)
-            except AskFailed as missing:
-                waiting.fail(missing)
-        if self.rounds.number >= MAX_ROUNDS:
-            for waiting in self._open.values():
-                waiting.fail(
-                    AskFailed(INTERNAL_ERROR, f"The client was asked in {MAX_ROUNDS} rounds, which is the limit")
-                )
-
-    def _round(self, waiting: Mapping[str, _Open]) -> InputRequiredResult:
-        number = self.rounds.ask(list(waiting))
+    def _round(self, waiting: Mapping[str, OpenQuestion]) -> InputRequiredResult:
+        number = self.rounds.ask({name: each.question.method for name, each in waiting.items()})
         if number == WARN_AT_ROUND:
             logger.warning("%r asks in its round %d: clients give up after ten", self.first.method, number)
         requests: Any = {
@@ -320,29 +323,41 @@ class ParkedCall:
         }
         self._reply = InputRequiredResult(
             inputRequests=requests,
-            requestState=self._parking.state(self),
+            requestState=self._parking.park(self, self._context),
             meta={SERVER_INFO_KEY: self._context.server.info},
         )
         return self._reply
 
     async def _send(self, reply: InputRequiredResult) -> None:
-        self._parking.park(self)
         if self._legs:
-            self._settle(reply)
+            self._legs.settle(reply)
             return
         channel = self.first.channel
         if channel.full:
             await channel.ready()
-        self._context.peer.reply_early(self.first, reply)
+        self.first.peer.reply_early(self.first, reply)
         if channel.unsent:
             await channel.flush()
+
+
+_NO_OUTCOME = Raw(b"{}")
+
+
+async def _replayed(outcome: Outcome) -> Raw:
+    """What a question led to when it was asked first, in a run of the same handler elsewhere."""
+    if isinstance(outcome, Answer):
+        return Raw(outcome.result)
+    if isinstance(outcome, Fault):
+        raise AskFailed(outcome.error)
+    await anyio.sleep_forever()  # until what abandoned it does so again
+    raise AssertionError("for ever is over")
 
 
 def _nothing() -> None:
     """What a task leaves to be done that only collects."""
 
 
-def _outcome(outcome: Any) -> Any:
+def _raised_or(outcome: Any) -> Any:
     if isinstance(outcome, BaseException):
         raise outcome
     return outcome

@@ -11,7 +11,7 @@ Source: MCP 2026-07-28, basic/patterns, "Multi round-trip requests"; AMB-39.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from enum import Enum
 from hashlib import blake2b
 from typing import Any, TypeGuard, cast
@@ -35,21 +35,21 @@ class Rounds:
 
     Attributes:
         number: Of the round that was asked last; 0 before the first.
-        asked: The names of its questions.
+        asked: The methods of its questions, by name.
     """
 
-    def __init__(self, number: int = 0, asked: Sequence[str] = ()) -> None:
+    def __init__(self, number: int = 0, asked: Mapping[str, str] | None = None) -> None:
         self.number = number
-        self.asked = tuple(asked)
+        self.asked = dict(asked or {})
         self._answered: bytes | None = None
-        self._asked_before: tuple[str, ...] = ()
+        self._asked_before: dict[str, str] = {}
         self._answered_before: bytes | None = None
 
-    def ask(self, names: Sequence[str]) -> int:
-        """Begin a round and return its number."""
+    def ask(self, asked: Mapping[str, str]) -> int:
+        """Begin a round with these questions, methods by name, and return its number."""
         self._asked_before, self._answered_before = self.asked, self._answered
         self.number += 1
-        self.asked, self._answered = tuple(names), None
+        self.asked, self._answered = dict(asked), None
         return self.number
 
     def take(self, number: int, answers: Mapping[str, Any]) -> Take:
@@ -80,7 +80,7 @@ def canonical_digest(value: Any) -> bytes:
     return blake2b(msgspec.json.encode(_canonical(value), order="sorted"), digest_size=16).digest()
 
 
-def _digest_of(answers: Mapping[str, Any], names: tuple[str, ...]) -> bytes:
+def _digest_of(answers: Mapping[str, Any], names: Iterable[str]) -> bytes:
     return canonical_digest({name: answers[name] for name in names if name in answers})
 
 

@@ -10,7 +10,7 @@ from contextlib import AbstractAsyncContextManager, contextmanager
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from dedalus_mcp.jsonrpc.loops import PerLoop
 from dedalus_mcp.server import asks, changes
@@ -23,6 +23,7 @@ from dedalus_mcp.server.listeners import Listeners
 from dedalus_mcp.server.parking import Parking
 from dedalus_mcp.server.prompts import Prompts
 from dedalus_mcp.server.resources import Resources
+from dedalus_mcp.server.seal import Seal
 from dedalus_mcp.server.specs import (
     CompletionSpec,
     PromptSpec,
@@ -68,16 +69,6 @@ ASGIApp: TypeAlias = Callable[[Any, Any, Any], Coroutine[Any, Any, None]]
 """An application as ASGI defines it: `await app(scope, receive, send)`."""
 
 
-class _Default:
-    """Stands for a timeout that was not given, since None means none."""
-
-    def __repr__(self) -> str:
-        return "<as configured>"
-
-
-_DEFAULT = _Default()
-
-
 class MCPServer:
     """A Model Context Protocol server.
 
@@ -98,6 +89,13 @@ class MCPServer:
             the application is made), else loopback and the host listened on.
         subscription_bus: Carries the news of changes, where other processes are to hear of them
             too; None for this server alone.
+        state_keys: Secrets of at least 32 bytes, under which the state of calls that ask in rounds is
+            sealed: then any process that has them goes on with such a call, also after a restart.  The
+            first seals, all open.  Needs the extra `seal`.
+
+    Raises:
+        ValueError: A state key is too short.
+        ImportError: There are state keys, and the extra `seal` is not installed.
 
     Attributes:
         instructions: As given.
@@ -127,6 +125,7 @@ class MCPServer:
         experimental_capabilities: Mapping[str, Mapping[str, Any]] | None = None,
         http_security: TransportSecuritySettings | None = None,
         subscription_bus: SubscriptionBus | None = None,
+        state_keys: Sequence[bytes | str] = (),
     ) -> None:
         self.instructions = instructions
         self.http_security = http_security
@@ -142,7 +141,8 @@ class MCPServer:
         self.prompts = Prompts(self.bus)
         self.resources = Resources(self.threads, self.bus)
         self.completions = Completions(self.prompts, self.resources, self.config.completion_limit)
-        self.parkings = PerLoop(lambda: Parking(self.config.parking, self.name))
+        seal = Seal(state_keys) if state_keys else None
+        self.parkings = PerLoop(lambda: Parking(self.config.parking, self.name, seal))
         self._experimental = {key: dict(value) for key, value in (experimental_capabilities or {}).items()} or None
         self._lifespan = Lifespan(None if lifespan is None else lambda: lifespan(self))
 
@@ -313,7 +313,7 @@ class MCPServer:
     # Asking.
 
     async def request_elicitation(
-        self, params: ElicitRequestParams | ElicitRequestURLParams, *, timeout: float | _Default | None = _DEFAULT
+        self, params: ElicitRequestParams | ElicitRequestURLParams, *, timeout: float | UnsetType | None = UNSET
     ) -> ElicitResult:
         """Ask the user of the client whose call is being answered, and wait for the answer.
 
@@ -333,7 +333,7 @@ class MCPServer:
 
         Source: MCP 2025-06-18 and 2025-11-25, client/elicitation.
         """
-        return await asks.elicit(params, UNSET if isinstance(timeout, _Default) else timeout)
+        return await asks.elicit(params, timeout)
 
     # Serving.
 

@@ -17,7 +17,7 @@ YES, NO = {"a": {"action": "accept"}}, {"a": {"action": "decline"}}
 def test_the_first_answer_to_the_present_round_is_taken_once() -> None:
     rounds = Rounds()
 
-    assert rounds.ask(["a"]) == 1
+    assert rounds.ask({"a": "elicitation/create"}) == 1
     assert rounds.take(1, YES) is Take.FIRST
     assert rounds.take(1, YES) is Take.AGAIN
     assert rounds.take(1, NO) is Take.STALE
@@ -25,9 +25,9 @@ def test_the_first_answer_to_the_present_round_is_taken_once() -> None:
 
 def test_the_answer_to_the_round_before_leads_to_the_present_one_until_that_is_answered() -> None:
     rounds = Rounds()
-    rounds.ask(["a"])
+    rounds.ask({"a": "elicitation/create"})
     rounds.take(1, YES)
-    rounds.ask(["b"])
+    rounds.ask({"b": "elicitation/create"})
 
     assert rounds.take(1, YES) is Take.BEFORE
     assert rounds.take(1, NO) is Take.STALE
@@ -40,13 +40,13 @@ def test_a_round_that_was_never_asked_is_stale(number: int) -> None:
     rounds = Rounds()
     assert rounds.take(number, YES) is Take.STALE
 
-    rounds.ask(["a"])
+    rounds.ask({"a": "elicitation/create"})
     assert rounds.take(number, YES) is Take.STALE
 
 
 def test_what_was_not_asked_makes_no_other_answer() -> None:
     rounds = Rounds()
-    rounds.ask(["a"])
+    rounds.ask({"a": "elicitation/create"})
     rounds.take(1, YES)
 
     assert rounds.take(1, {**YES, "unknown": 1}) is Take.AGAIN

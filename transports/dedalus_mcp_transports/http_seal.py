@@ -6,7 +6,7 @@ The seal is bound to the caller that was authenticated, so the id is of use to n
 hides nothing: a client reads what it said itself.
 
 Source: MCP 2025-11-25, basic/transports, "Session Management".
-Layer: L2; imports `session`, `types` and `http_session` only.
+Layer: L2; imports `session`, `state_keys`, `types` and `http_session` only.
 """
 
 from __future__ import annotations
@@ -21,13 +21,12 @@ import msgspec
 from msgspec.structs import replace
 
 from dedalus_mcp.session import Terms
+from dedalus_mcp.state_keys import MIN_KEY_BYTES, key_bytes
 from dedalus_mcp.types import ClientCapabilities, Implementation, LoggingLevel
 from dedalus_mcp_transports.http_session import SessionNotFound, digestible
 
-__all__ = ("SessionSeal", "key_bytes")
+__all__ = ("SessionSeal",)
 
-MIN_KEY = 32
-"""Bytes in a key, at least: as many as the hash has."""
 MAX_ID = 4096
 """Characters in an id, at most: web servers and proxies take header fields of 8 KiB in all."""
 MAX_AGE_SECONDS = 30 * 86400
@@ -50,25 +49,6 @@ class _Sealed(msgspec.Struct, array_like=True):
 _decode = msgspec.json.Decoder(_Sealed).decode
 
 
-def key_bytes(keys: Sequence[bytes | str]) -> list[bytes]:
-    """Return keys as bytes.
-
-    Raises:
-        ValueError: They are no sequence of keys, or one of them is too short.
-    """
-    if isinstance(keys, bytes | str):
-        raise ValueError("state_keys is a list of keys, not one key")
-    found: list[bytes] = []
-    for number, key in enumerate[object](keys):
-        raw = key.encode() if isinstance(key, str) else key
-        if not isinstance(raw, bytes):
-            raise ValueError(f"state_keys[{number}] must be bytes or str, not {type(raw).__name__}")
-        if len(raw) < MIN_KEY:
-            raise ValueError(f"state_keys[{number}] has {len(raw)} bytes; {MIN_KEY} are the least")
-        found.append(raw)
-    return found
-
-
 class SessionSeal:
     """Makes ids of sessions, and reads them.
 
@@ -80,7 +60,7 @@ class SessionSeal:
     """
 
     def __init__(self, keys: Sequence[bytes | str] = ()) -> None:
-        self._keys = [hmac.digest(key, _LABEL, "sha256") for key in key_bytes(keys) or [token_bytes(MIN_KEY)]]
+        self._keys = [hmac.digest(key, _LABEL, "sha256") for key in key_bytes(keys) or [token_bytes(MIN_KEY_BYTES)]]
 
     def seal(self, terms: Terms, owner: str | None, now: float) -> str:
         """Return an id for a session: random in part, and of visible ASCII (HTTP-41).

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from dedalus_mcp.state_keys import key_bytes
 from dedalus_mcp_transports.event_log import EventLog, MemoryEventLog
-from dedalus_mcp_transports.http_seal import key_bytes
 from dedalus_mcp_transports.http_security import TransportSecuritySettings
 
 __all__ = ("HttpSettings",)

@@ -1,0 +1,71 @@
+"""The requests that a call answers at this moment: its legs, the newest of which it is attached to.
+
+Layer: L4.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+if TYPE_CHECKING:
+    from dedalus_mcp.server.context import Context
+
+__all__ = ("Leg", "Legs")
+
+
+class Leg:
+    """A retry that waits for what the call leads to.
+
+    Attributes:
+        context: The request.
+        settled: Set once it is to be answered.
+        outcome: With what: a result, or the error to raise.
+    """
+
+    __slots__ = ("context", "outcome", "settled")
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.settled = anyio.Event()
+        self.outcome: Any = None
+
+
+class Legs:
+    """Those of one call; the first request, whose task the handler runs in, is not one.
+
+    Args:
+        context: The call, as its handler sees it: what belongs to a request is that of the newest leg.
+    """
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._legs: list[Leg] = []
+
+    def __bool__(self) -> bool:
+        """Whether there is one."""
+        return bool(self._legs)
+
+    def attach(self, retry: Context) -> Leg:
+        """A retry waits from now on."""
+        leg = Leg(retry)
+        self._legs.append(leg)
+        self._context.attach(retry)
+        return leg
+
+    def detach(self, leg: Leg) -> bool:
+        """A retry waits no more; return whether it was the last one, and has no outcome."""
+        if leg not in self._legs:
+            return False
+        self._legs.remove(leg)
+        if self._legs:
+            self._context.attach(self._legs[-1].context)
+        return not self._legs
+
+    def settle(self, outcome: Any) -> None:
+        """Answer all of them."""
+        legs, self._legs = self._legs, []
+        for leg in legs:
+            leg.outcome = outcome
+            leg.settled.set()

@@ -1,0 +1,145 @@
+"""What a client keeps between two rounds of a call: `requestState`, written and read.
+
+    without keys   mark.handle.round            what it is good for stays here, in `parking`
+    with keys      ~ sealed(handle, round, expiry, questions, journal)
+                   good in every process with the same keys, and after a restart
+
+A sealed state is bound to the request, the server and whoever proved to have sent it.
+
+Layer: L4; no I/O but the wall clock.
+Source: MCP 2026-07-28, basic/patterns, "Multi round-trip requests"; MRTR-08 to MRTR-10.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping
+from secrets import token_urlsafe
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec import UNSET
+
+from dedalus_mcp.server.journal import Outcome
+from dedalus_mcp.server.rounds import canonical_digest
+from dedalus_mcp.server.seal import Seal
+
+if TYPE_CHECKING:
+    from dedalus_mcp.server.context import Context
+
+__all__ = ("BadState", "State", "StateWriter", "request_digest")
+
+logger = logging.getLogger("dedalus_mcp")
+
+MAX_STATE_BYTES = 64 * 1024
+"""What a sealed state may grow to; a longer one would travel with every round, both ways."""
+
+_MARK_BYTES = 4  # tells instances of a server apart, in the log
+_DIGITS = 4  # of a round's number
+_SEALED = "~"
+_FOREIGN = (
+    "it was issued by another process or before a restart, if by any: set state_keys= where several processes "
+    "serve, or where states must survive one"
+)
+
+
+class BadState(Exception):
+    """A state that is no good; the text is for the log alone."""
+
+
+class State(msgspec.Struct, frozen=True, array_like=True):
+    """What a state says.
+
+    Attributes:
+        handle: The call.
+        round: The number of the round that it was given with.
+        born: When the call asked first, in seconds since the epoch.
+        expires: When the round expires, by the same clock.
+        asked: The questions of the round: their methods by name.
+        outcomes: The call's journal; None in a state that is not sealed.
+    """
+
+    handle: str
+    round: int
+    born: float = 0.0
+    expires: float = 0.0
+    asked: dict[str, str] = {}
+    outcomes: dict[str, Outcome] | None = None
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(State).decode
+
+
+class StateWriter:
+    """Writes and reads the states of one server in one event loop.
+
+    Args:
+        server: The server's name: what is sealed for one server is no good for another.
+        seal: Where states must be good elsewhere, too; None where they need not.
+    """
+
+    def __init__(self, server: str, seal: Seal | None) -> None:
+        self.seal = seal
+        self._server = server
+        self._mark = token_urlsafe(_MARK_BYTES)
+
+    def write(self, state: State, context: Context) -> str:
+        """Return a state as text."""
+        if self.seal is not None:
+            text = _SEALED + self.seal.seal(_encode(state), self._bound_to(context))
+            if len(text) <= MAX_STATE_BYTES:
+                return text
+            logger.warning(
+                "a call of server %r has a journal of more than %d bytes: it can be resumed in this process alone",
+                self._server,
+                MAX_STATE_BYTES,
+            )
+        return f"{self._mark}.{state.handle}.{state.round}"
+
+    def read(self, text: str, context: Context) -> State:
+        """Read a state that came with a request.
+
+        Raises:
+            BadState: It is no good for this request.
+        """
+        if text.startswith(_SEALED):
+            return self._opened(text[1:], context)
+        mark, _, rest = text.partition(".")
+        handle, _, digits = rest.partition(".")
+        if mark != self._mark:
+            raise BadState(_FOREIGN)
+        if not (digits.isascii() and digits.isdigit() and len(digits) <= _DIGITS):
+            raise BadState("it is none of ours")
+        return State(handle, int(digits))
+
+    def _opened(self, text: str, context: Context) -> State:
+        if self.seal is None:
+            raise BadState("it is sealed, and there are no state_keys= here")
+        if len(text) > MAX_STATE_BYTES:
+            raise BadState("it is longer than any that was given out")
+        data = self.seal.open(text, self._bound_to(context))
+        if data is None:
+            raise BadState("it was sealed by other keys, for another request or client, or altered")
+        state = _decode(data)
+        if state.expires <= time.time():
+            raise BadState("it has expired")
+        return state
+
+    def _bound_to(self, context: Context) -> bytes:
+        carrier = context.call.channel.carrier
+        principal = None if carrier is None else carrier.principal
+        return _encode([self._server, principal, request_digest(context)])
+
+
+_ROUND_MEMBERS = frozenset({"_meta", "inputResponses", "requestState"})
+
+
+def request_digest(context: Context) -> bytes:
+    """Return what request it is, however its params were written; what differs between honest retries is left out."""
+    raw = context.call.params
+    params: Mapping[str, Any] = {} if raw is UNSET else msgspec.json.decode(raw)
+    # Clients may write what is empty, or leave it out.
+    asked = {name: value for name, value in params.items() if name not in _ROUND_MEMBERS and value not in ({}, None)}
+    return canonical_digest([context.call.method, asked])
