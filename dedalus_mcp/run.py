@@ -170,7 +170,8 @@ class _HostedConversation:
     ) -> None:
         self._answering = server.answering(session)
         self._peer = Peer(self._answering, channel, answers_malformed=True, limits=server.config.limits, mark=mark)
-        self._peer.batches = self.revision == V2025_03_26
+        if session is not None:
+            self._peer.batches = self.revision == V2025_03_26
 
     @property
     def agreed(self) -> Terms | None:

@@ -42,6 +42,7 @@ class Returns:
     def __init__(self, annotation: Any) -> None:
         self.schema: dict[str, Any] | None = None
         self.boxed = False
+        self._itself: Any = None  # the type whose values are structured as they stand
         self._struct: type[msgspec.Struct] = msgspec.Struct
         if annotation is not UNSET:
             self._publish(annotation)
@@ -71,6 +72,8 @@ class Returns:
             ValueError: The value has no JSON form, or does not fit the schema; the text says
                 where, and what is legal there.
         """
+        if type(value) is self._itself:
+            return {BOX: value}
         result = plain(value, BOX)
         if self.schema is None:
             return dict(result) if is_object(result) else {BOX: result}
@@ -106,6 +109,7 @@ class Returns:
         except (NameError, TypeError):
             return
         self._struct = struct
+        self._itself = next((kind for kind in (str, int, bool) if annotation is kind), None)
         self.boxed = schema.get("type") != "object"
         if self.boxed:
             definitions = schema.pop("$defs", None)

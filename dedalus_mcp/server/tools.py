@@ -140,10 +140,8 @@ class Tools:
         tool = self._by_name.get(name)
         if tool is None:
             raise McpError(INVALID_PARAMS, f"Unknown tool: {name:.128}")
-        if isinstance(arguments, Raw) and bytes(arguments)[:1] not in (b"{", b"n"):
-            raise McpError(INVALID_PARAMS, "Invalid params: `arguments` is an object")
+        given = _object_in(arguments) if isinstance(arguments, Raw) else arguments
         try:
-            given = None if arguments is None or _is_null(arguments) else arguments
             values = tool.function.arguments.decode(given)
         except InvalidArguments as error:
             return failed(f"Invalid arguments for tool {name!r}: {error}")
@@ -180,8 +178,15 @@ def _failure(name: str, error: Exception) -> CallToolResult:
     return failed(f"Tool {name!r} failed with an internal error")
 
 
-def _is_null(arguments: Raw | dict[str, Any]) -> bool:
-    return isinstance(arguments, Raw) and bytes(arguments) == b"null"
+def _object_in(arguments: Raw) -> Raw | None:
+    """Tell by the first byte, since they may be long: they are JSON, so `n` is that of null."""
+    match bytes(memoryview(arguments)[:1]):
+        case b"{":
+            return arguments
+        case b"n":
+            return None
+        case _:
+            raise McpError(INVALID_PARAMS, "Invalid params: `arguments` is an object")
 
 
 def _opaque(annotation: Any) -> bool:

@@ -108,7 +108,7 @@ def decode_value(header: bytes | str) -> str:
     text = (header.decode("latin-1") if isinstance(header, bytes) else header).strip(" \t")
     if not _is_plain(text):
         raise ValueError("characters other than printable ASCII must be encoded")
-    if len(text) < len(_PREFIX) + len(_SUFFIX) or not (text.startswith(_PREFIX) and text.endswith(_SUFFIX)):
+    if not (text.startswith(_PREFIX) and text.endswith(_SUFFIX)) or len(text) < len(_PREFIX) + len(_SUFFIX):
         return text
     inner = text[len(_PREFIX) : -len(_SUFFIX)]
     data = a2b_base64(inner)

@@ -55,6 +55,7 @@ class HttpApp:
     ) -> None:
         self._settings = settings or HttpSettings()
         self._application = application
+        self._path = self._settings.path.rstrip("/")
         security = self._settings.security or TransportSecuritySettings.from_environment(os.environ)
         self._cors = Cors(self._settings.cors_origins) if self._settings.cors_origins else None
         self._guard = Guard(security, bound_host, self._cors.origins if self._cors else None)
@@ -148,11 +149,13 @@ class HttpApp:
 
     def _is_here(self, scope: Scope) -> bool:
         path: str = scope["path"]
+        if path == self._path:
+            return True
         root: str = scope.get("root_path", "")
         inner = path.removeprefix(root)
         if root and inner in ("", "/"):  # mounted right at the endpoint
             return True
-        return self._settings.path.rstrip("/") in (path.rstrip("/"), inner.rstrip("/"))
+        return self._path in (path.rstrip("/"), inner.rstrip("/"))
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:
         while True:
