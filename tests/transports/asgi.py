@@ -59,8 +59,8 @@ class Exchange:
             "asgi": {"version": "3.0"},
             "http_version": "1.1",
             "method": method,
-            "path": path,
-            "query_string": b"",
+            "path": path.partition("?")[0],
+            "query_string": path.partition("?")[2].encode("latin-1"),
             "headers": [(name.lower().encode(), value.encode("latin-1")) for name, value in headers.items()],
         }
         self.status: int | None = None
@@ -231,12 +231,15 @@ class Client:
         path: str | None = None,
         without: Sequence[str] = (),
         whole: bool = True,
+        root: str = "",
         **headers: str,
     ) -> Exchange:
-        """Begin a request; underscores in the names of headers stand for hyphens."""
+        """Begin a request; underscores in the names of headers stand for hyphens, `root` is where we are mounted."""
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         carried = {name: value for name, value in {**self.headers, **named}.items() if name not in without}
         exchange = Exchange(method, self._path if path is None else path, carried, body, whole=whole)
+        if root:
+            exchange.scope["root_path"] = root
         self._group.start_soon(exchange.run, self.app)
         return exchange
 

@@ -24,6 +24,7 @@ class AppOptions(TypedDict, total=False):
     """The fields of `HttpSettings`."""
 
     path: str
+    sse_path: str | None
     json_only: bool
     always_stream: bool
     max_body: int

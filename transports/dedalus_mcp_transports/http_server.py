@@ -100,7 +100,7 @@ class HttpApp:
             await send(message)
 
         preflight = cors.preflight(request.scope["method"], request.fields)
-        if preflight is None or origin is None or not self._is_here(request.scope):
+        if preflight is None or origin is None or not (self._is_here(request.scope) or self._is_sse(request.scope)):
             await self._serve(request, receive, telling)
         elif await self._lets_in(request, telling):
             await respond(telling, 204, b"", *preflight)
@@ -126,7 +126,8 @@ class HttpApp:
         return True
 
     async def _serve(self, request: HttpRequest, receive: Receive, send: Send) -> None:
-        if not self._is_here(request.scope):
+        by_sse = self._is_sse(request.scope)
+        if not by_sse and not self._is_here(request.scope):
             await respond(send, 404, b"Not found")
             return
         if not await self._lets_in(request, send):
@@ -143,7 +144,7 @@ class HttpApp:
             await refuse(send, 500, INTERNAL_ERROR, "Internal error")
             return
         try:
-            await service.serve(request, receive, send)
+            await service.serve(request, receive, send, by_sse=by_sse)
         except ConflictingHeader as error:
             await refuse(send, 400, INVALID_REQUEST, str(error))
 
@@ -156,6 +157,11 @@ class HttpApp:
         if root and inner in ("", "/"):  # mounted right at the endpoint
             return True
         return self._path in (path.rstrip("/"), inner.rstrip("/"))
+
+    def _is_sse(self, scope: Scope) -> bool:
+        path: str = scope["path"]
+        sse = self._settings.sse_path
+        return sse is not None and path.removeprefix(scope.get("root_path", "")).rstrip("/") == sse.rstrip("/")
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:
         while True:

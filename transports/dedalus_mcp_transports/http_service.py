@@ -3,6 +3,7 @@
     POST ──▶ body ──▶ classify ──▶ modern: `http_modern`
                               └──▶ legacy: `http_stateful`, or `http_stateless`
     GET, DELETE ──▶ legacy
+    the path of HTTP+SSE ──▶ `sse_server`
 
 The ASGI task waits for the client to leave: a modern call is cancelled then, a legacy one goes on.
 Handlers run in tasks of the conversation and send by themselves (`http_channel`).
@@ -35,6 +36,7 @@ from dedalus_mcp_transports.http_request import (
 from dedalus_mcp_transports.http_settings import HttpSettings
 from dedalus_mcp_transports.http_stateful import Stateful
 from dedalus_mcp_transports.http_stateless import Stateless
+from dedalus_mcp_transports.sse_server import SseServer
 
 __all__ = ("Service",)
 
@@ -64,6 +66,7 @@ class Service:
         self._modern = Modern(application, form, pulse)
         legacy = Stateless if settings.stateless else Stateful
         self._legacy: Stateless | Stateful = legacy(application, settings, form, pulse)
+        self._oldest = SseServer(application, settings, self._bodies)
 
     async def begin(self) -> None:
         """Set up what is served.
@@ -74,12 +77,21 @@ class Service:
         await self._life.enter()
         self.ready = True
 
-    async def serve(self, request: HttpRequest, receive: Receive, send: Send) -> None:
+    async def serve(self, request: HttpRequest, receive: Receive, send: Send, *, by_sse: bool = False) -> None:
         """Answer one request.
+
+        Args:
+            request: The request.
+            receive: ASGI's way in.
+            send: ASGI's way out.
+            by_sse: Whether it is one of HTTP+SSE.
 
         Raises:
             ConflictingHeader: A header that has one value came with several.
         """
+        if by_sse:
+            await self._oldest.serve(request, receive, send)
+            return
         match request.scope["method"]:
             case "POST":
                 await self._post(request, receive, send)
@@ -93,12 +105,13 @@ class Service:
     async def aclose(self, drain: float) -> None:
         """End everything: see `HttpApp.aclose`."""
         self.draining = True
-        receivers = [*self._modern.stop(), *self._legacy.stop()]
+        receivers = [*self._modern.stop(), *self._legacy.stop(), *self._oldest.stop()]
         with anyio.move_on_after(drain):
             for receiver in receivers:
                 await receiver.idle()
         reason = "the server is shutting down"
         unanswered = [*self._modern.close(reason), *self._legacy.close(reason)]
+        self._oldest.close(reason)
         with anyio.move_on_after(CLOSING_SECONDS):
             await end_all(unanswered, 503)
             for receiver in receivers:

@@ -21,6 +21,7 @@ class HttpSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         path: The endpoint; requests for other paths are answered with 404.
+        sse_path: Where clients of 2024-11-05 open their streams (HTTP+SSE); None not to serve them.
         json_only: Answer every POST with one JSON object; notices are dropped, asks fail.
         always_stream: Answer every POST with an event stream; errors that have an HTTP status of their own aside.
         max_body: Bytes in a request body, at most.
@@ -46,6 +47,7 @@ class HttpSettings(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     path: str = "/mcp"
+    sse_path: str | None = None
     json_only: bool = False
     always_stream: bool = False
     max_body: int = 16 << 20
@@ -71,6 +73,8 @@ class HttpSettings(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if not self.path.startswith("/"):
             raise ValueError(f"path begins with '/', as {self.path!r:.80} does not")
+        if self.sse_path is not None and (not self.sse_path.startswith("/") or self.sse_path == self.path):
+            raise ValueError(f"sse_path begins with '/' and is not path, unlike {self.sse_path!r:.80}")
         if self.json_only and self.always_stream:
             raise ValueError("json_only and always_stream exclude each other")
         for name in ("max_body", "max_head", "max_headers", "body_seconds"):
