@@ -121,8 +121,7 @@ class MCPClient(AnyRequest, ResourceRequests, CompletionRequests):
                 a function, plain or async, that returns them.
             logging: Hears log messages, from level "info" on: see `set_logging_level`.
             resource_updated: Hears of changes of the resources of `subscribe_resource`, in order.
-            revision: The one protocol revision to speak; None to find out the newest in common,
-                on which the handlers given here can be used.
+            revision: The one protocol revision to speak; None to find out the newest in common.
             client_info: Who you are.
             timeout: How long to wait for replies where a call does not say, in seconds or as a
                 `Timeout`; None for no limit.  It stands still while the user is asked.
@@ -170,7 +169,6 @@ class MCPClient(AnyRequest, ResourceRequests, CompletionRequests):
             revision=revision,
             timeout=patience,
             probe_timeout=Timeout(probe_timeout),
-            answers=elicitation is not None or elicitation_url is not None,
             eras=remembered if eras is None else Remembered(eras),
         )
 

@@ -73,8 +73,6 @@ class Opening(NamedTuple):
         revision: The one revision to speak; None to find out.
         timeout: How long the server may take for the handshake; None for no limit.
         probe_timeout: How long it may keep silent before it counts as legacy.
-        answers: Whether the client answers questions, which this package plays on legacy revisions
-            only so far: then those are preferred.
         never_silent: Whether silence is a failure instead: see `Target`.
         eras: What is known of servers.
     """
@@ -84,7 +82,6 @@ class Opening(NamedTuple):
     revision: str | None
     timeout: Timeout | None
     probe_timeout: Timeout
-    answers: bool = False
     never_silent: bool = False
     eras: Remembered = remembered
 
@@ -132,7 +129,7 @@ async def open_link(target: Target, opening: Opening) -> tuple[Link, Agreement]:
 async def _opened(target: Target, opening: Opening) -> tuple[Link, Agreement]:
     if opening.revision in LEGACY or (opening.revision is None and getattr(target, "only_legacy", False)):
         return await _agreed(await target.open(), opening, _shake_hands)
-    if opening.revision is None and (opening.answers or opening.eras.is_legacy(target)):
+    if opening.revision is None and opening.eras.is_legacy(target):
         try:
             return await _agreed(await target.open(), opening, initialize)
         except (McpError, MCPConnectionError, RemoteProtocolError, RequestTimeout, ConnectionLost) as error:
