@@ -85,6 +85,9 @@ class Duplex(Protocol):
 
     One task receives and one task sends; the two may run at the same time.  Cancelling
     either call loses no frame that was not being transferred at that moment.
+
+    Where it costs extra to hear what the other side says by itself, a method `hear_unasked()`
+    is called before the first frame if somebody wants to.
     """
 
     async def receive(self) -> Sequence[Received]:

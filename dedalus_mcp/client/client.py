@@ -16,12 +16,14 @@ from typing import Any, Self, TypeVar, get_args
 import msgspec
 
 from dedalus_mcp.client.answers import Answers, ElicitationHandler, SamplingHandler, UrlElicitationHandler
-from dedalus_mcp.client.any_request import AnyRequest, ProgressHandler
+from dedalus_mcp.client.any_request import ProgressHandler
+from dedalus_mcp.client.changes import ChangeRequests
 from dedalus_mcp.client.completing import CompletionRequests
 from dedalus_mcp.client.connecting import Connecting
 from dedalus_mcp.client.era import EraStore, Remembered
-from dedalus_mcp.client.handlers import Handlers, LoggingHandler, ResourceUpdatedHandler
+from dedalus_mcp.client.handlers import Handlers
 from dedalus_mcp.client.link import Agreement, Link
+from dedalus_mcp.client.notices import Callbacks, ListChangedHandler, LoggingHandler, ResourceUpdatedHandler
 from dedalus_mcp.client.opening import Opening, open_link, remembered
 from dedalus_mcp.client.reading import ResourceRequests
 from dedalus_mcp.client.requesting import Requests, SessionLostHandler
@@ -50,12 +52,17 @@ from dedalus_mcp.types.method import Method
 from dedalus_mcp.types.methods import (
     DISCOVER,
     LOGGING_SET_LEVEL,
+    MESSAGE,
     PING,
     PROMPTS_GET,
     PROMPTS_LIST,
+    PROMPTS_LIST_CHANGED,
+    RESOURCES_LIST_CHANGED,
+    RESOURCES_UPDATED,
     ROOTS_LIST_CHANGED,
     TOOLS_CALL,
     TOOLS_LIST,
+    TOOLS_LIST_CHANGED,
 )
 from dedalus_mcp.types.revisions import MODERN
 
@@ -66,7 +73,7 @@ R = TypeVar("R")
 PageT = TypeVar("PageT", bound=PaginatedResult)
 
 
-class MCPClient(AnyRequest, ResourceRequests, CompletionRequests):
+class MCPClient(ChangeRequests, ResourceRequests, CompletionRequests):
     """A client of one server, made by `connect`.  Usable and closable from any task of its event loop."""
 
     def __init__(
@@ -78,7 +85,7 @@ class MCPClient(AnyRequest, ResourceRequests, CompletionRequests):
         max_rounds: int = MAX_ROUNDS,
     ) -> None:
         self._requests = Requests(link, agreement, opening, on_session_lost)
-        super().__init__(link, Rounds(link, self._requests, max_rounds), opening.timeout)
+        super().__init__(link, Rounds(link, self._requests, max_rounds), opening.timeout, agreement.capabilities)
 
     @classmethod
     def connect(  # noqa: PLR0913 - the settings of a connection, by keyword
@@ -91,6 +98,9 @@ class MCPClient(AnyRequest, ResourceRequests, CompletionRequests):
         sampling_tools: bool = False,
         roots: RootsSource | None = None,
         logging: LoggingHandler | None = None,
+        tools_list_changed: ListChangedHandler | None = None,
+        prompts_list_changed: ListChangedHandler | None = None,
+        resources_list_changed: ListChangedHandler | None = None,
         resource_updated: ResourceUpdatedHandler | None = None,
         revision: str | None = None,
         client_info: Implementation | None = None,
@@ -120,6 +130,9 @@ class MCPClient(AnyRequest, ResourceRequests, CompletionRequests):
             roots: The roots to tell servers of: `Root` objects, ``file:`` URIs, `pathlib.Path`s; or
                 a function, plain or async, that returns them.
             logging: Hears log messages, from level "info" on: see `set_logging_level`.
+            tools_list_changed: Hears that the tools are others now, or may be: list them again.
+            prompts_list_changed: The same for prompts.
+            resources_list_changed: The same for resources and templates.
             resource_updated: Hears of changes of the resources of `subscribe_resource`, in order.
             revision: The one protocol revision to speak; None to find out the newest in common.
             client_info: Who you are.
@@ -135,7 +148,8 @@ class MCPClient(AnyRequest, ResourceRequests, CompletionRequests):
             eras: What is known of servers from earlier runs, so that those of an older revision
                 are not probed again; None for what this process has found out.
             on_session_lost: Hears that the server had forgotten the session (it was restarted,
-                say), once there is a new one.  What the server kept for the old one is gone.
+                say), once there is a new one, with the log level and the subscriptions of the old
+                one.  Whatever else the server kept for it is gone.
 
         Returns:
             What to await for a client, or to enter with `async with` for one that is closed.
@@ -152,7 +166,14 @@ class MCPClient(AnyRequest, ResourceRequests, CompletionRequests):
         """
         from dedalus_mcp.run import open_target  # noqa: PLC0415 - the door: run knows the transports
 
-        for handler in (elicitation, elicitation_url, sampling, logging, resource_updated):
+        callbacks: Callbacks = {
+            MESSAGE: logging,
+            TOOLS_LIST_CHANGED: tools_list_changed,
+            PROMPTS_LIST_CHANGED: prompts_list_changed,
+            RESOURCES_LIST_CHANGED: resources_list_changed,
+            RESOURCES_UPDATED: resource_updated,
+        }
+        for handler in (elicitation, elicitation_url, sampling, *callbacks.values()):
             if handler is not None and not callable(handler):
                 raise TypeError(f"a handler is a function, not {handler!r}")
         answers = Answers(
@@ -164,7 +185,7 @@ class MCPClient(AnyRequest, ResourceRequests, CompletionRequests):
         )
         patience = timeout_of(timeout)
         opening = Opening(
-            make_handlers=partial(Handlers, answers=answers, logging=logging, resource_updated=resource_updated),
+            make_handlers=partial(Handlers, answers=answers, callbacks=callbacks),
             info=client_info or Implementation(name="dedalus-mcp", version="0"),
             revision=revision,
             timeout=patience,

@@ -8,14 +8,14 @@ Layer: L4.
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Awaitable, Callable
-from typing import Any, Final, TypeAlias
+from collections.abc import Callable
+from typing import Any, Final
 
 import msgspec
 
 from dedalus_mcp.client.answers import Answers, Ask
-from dedalus_mcp.client.delivery import Deliveries, Delivery, hearing
+from dedalus_mcp.client.delivery import Deliveries
+from dedalus_mcp.client.notices import Callbacks, Notices
 from dedalus_mcp.errors import INVALID_PARAMS, METHOD_NOT_FOUND, McpError
 from dedalus_mcp.jsonrpc.inbound import Inbound
 from dedalus_mcp.jsonrpc.messages import Notice
@@ -24,31 +24,19 @@ from dedalus_mcp.types import (
     CreateMessageRequest,
     ElicitRequest,
     ListRootsRequest,
-    LoggingMessageNotificationParams,
-    ResourceUpdatedNotificationParams,
     Result,
 )
-from dedalus_mcp.types.method import Method, NotificationMethod
+from dedalus_mcp.types.method import Method
 from dedalus_mcp.types.methods import (
     ELICITATION_CREATE,
-    MESSAGE,
     PING,
-    RESOURCES_UPDATED,
     ROOTS_LIST,
     SAMPLING_CREATE_MESSAGE,
 )
 from dedalus_mcp.types.revisions import LATEST_LEGACY, shape
 from dedalus_mcp.types.rounds import InputRequest, InputResponse
 
-__all__ = ("Handlers", "LoggingHandler", "ResourceUpdatedHandler")
-
-logger = logging.getLogger("dedalus_mcp")
-
-LoggingHandler: TypeAlias = Callable[[LoggingMessageNotificationParams], Awaitable[None] | None]
-"""Hears a log message.  A plain `def` must not block."""
-
-ResourceUpdatedHandler: TypeAlias = Callable[[ResourceUpdatedNotificationParams], Awaitable[None] | None]
-"""Hears which resource has changed.  A plain `def` must not block."""
+__all__ = ("Handlers",)
 
 _QUESTIONS: Final[dict[str, tuple[Method[Any, Any], Callable[..., InputRequest]]]] = {
     ELICITATION_CREATE.name: (ELICITATION_CREATE, ElicitRequest),
@@ -63,11 +51,11 @@ class Handlers:
     Args:
         deliveries: Where handlers of notices run.
         answers: Answers questions; nothing is answered if not given.
-        logging: Hears log messages.
-        resource_updated: Hears of changes of the resources that are subscribed to.
+        callbacks: Who is told of which notices; nobody if not given.
 
     Attributes:
         answers: See above.
+        notices: The way to the callbacks.
         revision: The revision of the server, in whose words it is answered.
     """
 
@@ -78,23 +66,11 @@ class Handlers:
         deliveries: Deliveries,
         *,
         answers: Answers | None = None,
-        logging: LoggingHandler | None = None,
-        resource_updated: ResourceUpdatedHandler | None = None,
+        callbacks: Callbacks | None = None,
     ) -> None:
         self.answers = answers or Answers()
         self.revision = LATEST_LEGACY
-        hearers: list[tuple[NotificationMethod[Any], Callable[[Any], Any] | None]] = [
-            (MESSAGE, logging),
-            (RESOURCES_UPDATED, resource_updated),
-        ]
-        self._hearers = {
-            method.name: hearing(method, Delivery(hear, deliveries)) for method, hear in hearers if hear is not None
-        }
-
-    @property
-    def hears_logs(self) -> bool:
-        """Whether somebody hears log messages."""
-        return MESSAGE.name in self._hearers
+        self.notices = Notices(deliveries, callbacks or {})
 
     def answer(self, call: Inbound) -> Any:
         """Answer a call of the server.
@@ -115,11 +91,7 @@ class Handlers:
 
     def hear(self, notice: Notice) -> None:
         """Take a notice of the server."""
-        hear = self._hearers.get(notice.method)
-        if hear is None:
-            logger.debug("nobody listens to %.80r", notice.method)
-        else:
-            hear(notice.params)
+        self.notices.hear(notice)
 
     async def _answered(self, ask: Ask) -> InputResponse:
         with self.peer.clocks_stopped():

@@ -20,10 +20,11 @@ from dedalus_mcp.client.handlers import Handlers
 from dedalus_mcp.errors import RemoteProtocolError
 from dedalus_mcp.jsonrpc.clock import Timeout
 from dedalus_mcp.jsonrpc.duplex import Conversation
+from dedalus_mcp.jsonrpc.messages import RequestId
 from dedalus_mcp.jsonrpc.tasks import Tasks
 from dedalus_mcp.jsonrpc.waiter import Progress
 from dedalus_mcp.transport import Duplex
-from dedalus_mcp.types import Implementation, InputRequiredResult, RequestParams, ServerCapabilities
+from dedalus_mcp.types import ClientCapabilities, Implementation, InputRequiredResult, RequestParams, ServerCapabilities
 from dedalus_mcp.types.meta import (
     CLIENT_CAPABILITIES_KEY,
     CLIENT_INFO_KEY,
@@ -32,6 +33,7 @@ from dedalus_mcp.types.meta import (
     PROTOCOL_VERSION_KEY,
 )
 from dedalus_mcp.types.method import Method, NotificationMethod
+from dedalus_mcp.types.methods import MESSAGE
 from dedalus_mcp.types.revisions import LATEST_LEGACY, MODERN, V2025_03_26, shape
 
 __all__ = ("Agreement", "InputRequired", "Link")
@@ -87,6 +89,7 @@ class Link:
         revision: The revision that we write and read.
         deliveries: The callbacks that hear of it.
         answers: What answers the server's questions.
+        notices: What is heard of the server.
     """
 
     def __init__(self, duplex: Duplex, make_handlers: Callable[[Deliveries], Handlers], info: Implementation) -> None:
@@ -100,6 +103,10 @@ class Link:
         self._tokens = itertools.count(1)
         self.info = info
         self.answers = handlers.answers
+        self.notices = handlers.notices
+        hear_unasked: Callable[[], None] | None = getattr(duplex, "hear_unasked", None)
+        if hear_unasked is not None and (self.notices.unasked or self.answers.capabilities != ClientCapabilities()):
+            hear_unasked()
         self.revision = LATEST_LEGACY
         self._tasks.start(self._conversation.run, lambda: None, detached=True)
 
@@ -118,7 +125,7 @@ class Link:
                 CLIENT_CAPABILITIES_KEY: self.capabilities_in(revision),
                 CLIENT_INFO_KEY: shape(self.info, revision),
             }
-            if self._handlers.hears_logs:
+            if self.notices.listens_to(MESSAGE):
                 self.log_from("info")  # what legacy servers start with; here nothing comes unasked
 
     def capabilities_in(self, revision: str) -> Any:
@@ -130,9 +137,22 @@ class Link:
         self._envelope[LOG_LEVEL_KEY] = level
 
     async def request(
-        self, method: Method[P, R], params: P, *, timeout: Timeout | None = None, progress: Progress | None = None
+        self,
+        method: Method[P, R],
+        params: P,
+        *,
+        timeout: Timeout | None = None,
+        progress: Progress | None = None,
+        opened: Callable[[RequestId], None] | None = None,
     ) -> R:
         """Make a request and return its result.
+
+        Args:
+            method: What is asked.
+            params: Its params.
+            timeout: How long to wait; None for no limit.
+            progress: Hears how far the server is.
+            opened: Told the request's id, before it is sent.
 
         Raises:
             McpError: The server's error.
@@ -148,7 +168,11 @@ class Link:
             token = meta.setdefault(PROGRESS_TOKEN_KEY, next(self._tokens))
         shaped = shape(msgspec.structs.replace(params, meta=meta or None), self.revision)
         raw = await self._peer.call(
-            method.name, shaped, timeout=timeout, progress=None if token is None else (token, progress)
+            method.name,
+            shaped,
+            timeout=timeout,
+            progress=None if token is None else (token, progress),
+            opened=opened,
         )
         return self._decoded(method, raw)
 

@@ -16,16 +16,12 @@ from dedalus_mcp.types import (
     ReadResourceRequestParams,
     ReadResourceResult,
     RequestParams,
-    SubscribeRequestParams,
-    UnsubscribeRequestParams,
 )
 from dedalus_mcp.types.method import Method
 from dedalus_mcp.types.methods import (
     RESOURCES_LIST,
     RESOURCES_READ,
-    RESOURCES_SUBSCRIBE,
     RESOURCES_TEMPLATES_LIST,
-    RESOURCES_UNSUBSCRIBE,
 )
 
 __all__ = ("ResourceRequests",)
@@ -96,20 +92,3 @@ class ResourceRequests:
             RequestTimeout, ConnectionLost, RemoteProtocolError: See `MCPClient.request`.
         """
         return await self.request(RESOURCES_READ, ReadResourceRequestParams(uri=uri), timeout=timeout)
-
-    async def subscribe_resource(self: _Client, uri: str, *, timeout: TimeoutLike | Default = DEFAULT) -> None:
-        """Hear of changes of a resource from now on, in the handler `resource_updated` of `MCPClient.connect`.
-
-        Raises:
-            McpError: The server's error: -32601 on 2026-07-28, which has another way.
-            RequestTimeout, ConnectionLost, RemoteProtocolError: See `MCPClient.request`.
-        """
-        await self.request(RESOURCES_SUBSCRIBE, SubscribeRequestParams(uri=uri), timeout=timeout)
-
-    async def unsubscribe_resource(self: _Client, uri: str, *, timeout: TimeoutLike | Default = DEFAULT) -> None:
-        """Hear of them no more.
-
-        Raises:
-            McpError, RequestTimeout, ConnectionLost, RemoteProtocolError: See `MCPClient.request`.
-        """
-        await self.request(RESOURCES_UNSUBSCRIBE, UnsubscribeRequestParams(uri=uri), timeout=timeout)

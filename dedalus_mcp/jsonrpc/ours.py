@@ -70,6 +70,7 @@ class OurCalls:
         channel: Channel,
         timeout: Timeout | None,
         progress: tuple[RequestId, Progress | None] | None,
+        opened: Callable[[RequestId], None] | None = None,
     ) -> Raw:
         """Make a call and wait for its reply: see `Peer.call`."""
         if progress is not None and progress[0] in self._tokens:
@@ -77,6 +78,8 @@ class OurCalls:
         waiter = Waiter(method, timeout, progress[1] if progress else None)
         id = self._exchange.open(waiter)
         reason = "no longer wanted"
+        if opened is not None:
+            opened(id)
         try:
             frame = encode(Call(id, method, params))
             if progress is not None:

@@ -126,7 +126,8 @@ class Peer:
                     self._ours.settle(message)
                 case Notice(method=method):
                     if method == CANCELLED:
-                        self._theirs.cancel(raw_params(message.params))
+                        if not self._theirs.cancel(raw_params(message.params)):
+                            self._handler.hear(message)  # it may be a call of ours that they end (AMB-01)
                     elif method == PROGRESS:
                         self._ours.progressed(raw_params(message.params))
                     else:
@@ -162,6 +163,7 @@ class Peer:
         channel: Channel | None = None,
         timeout: Timeout | None = None,
         progress: tuple[RequestId, Progress | None] | None = None,
+        opened: Callable[[RequestId], None] | None = None,
     ) -> Raw:
         """Make a call and wait for its reply.
 
@@ -173,6 +175,7 @@ class Peer:
             channel: Where the call goes out; the peer's own channel if None.
             timeout: How long to wait; None for no limit.
             progress: The token that the params carry, and who is told of progress under it.
+            opened: Told the call's id, before it is sent; it must not raise.
 
         Returns:
             The result, raw.
@@ -186,7 +189,7 @@ class Peer:
             LocalProtocolError: Too many calls are open, one of them has the same progress token, or
                 the params are not JSON; nothing was sent.
         """
-        return await self._ours.call(method, params, channel or self.channel, timeout, progress)
+        return await self._ours.call(method, params, channel or self.channel, timeout, progress, opened)
 
     def notify(self, method: str, params: Any = UNSET, *, channel: Channel | None = None) -> None:
         """Send a notice.

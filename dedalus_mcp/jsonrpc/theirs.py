@@ -96,19 +96,21 @@ class TheirCalls:
         else:
             self._answered(call, self._succeeded(call, answer))
 
-    def cancel(self, params: Raw) -> None:
-        """Take the params of `notifications/cancelled`."""
+    def cancel(self, params: Raw) -> bool:
+        """Take the params of `notifications/cancelled`; False if they name no call of theirs that runs."""
         try:
             cancelled = _decode_cancelled(params)
         except (msgspec.DecodeError, RecursionError) as error:
             logger.debug("dropped a malformed %s: %s", CANCELLED, error)
-            return
+            return True  # nobody can do more with it
         call = self._exchange.cancel(cancelled.requestId)
-        if call is not None:
-            call.cancel(cancelled.reason or "cancelled by the peer")
-            call.reply(None)  # now: a handler may take its time to end
-            if call.channel.unsent:
-                self._tasks.start(lambda: _flush_soon(call.channel), _nothing, detached=True)
+        if call is None:
+            return False
+        call.cancel(cancelled.reason or "cancelled by the peer")
+        call.reply(None)  # now: a handler may take its time to end
+        if call.channel.unsent:
+            self._tasks.start(lambda: _flush_soon(call.channel), _nothing, detached=True)
+        return True
 
     def reply_early(self, call: Inbound, result: Any) -> None:
         """Reply to a call whose handler goes on: see `Peer.reply_early`."""

@@ -21,6 +21,7 @@ from dedalus_mcp.client.handlers import Handlers
 from dedalus_mcp.errors import ErrorData
 from dedalus_mcp.jsonrpc.messages import Notice
 from dedalus_mcp.types import ElicitRequestParams, ElicitResult, TextContent
+from dedalus_mcp.types.methods import MESSAGE
 from tests.interaction.raw import INFO, Scripted
 from tests.interaction.raw import Raw as RawEnd
 
@@ -158,7 +159,7 @@ def test_a_client_declares_what_it_has_handlers_for() -> None:
 async def test_bad_and_unknown_notices_are_dropped(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG, "dedalus_mcp")
     heard: list[Any] = []
-    handlers = Handlers(Deliveries(), logging=heard.append)
+    handlers = Handlers(Deliveries(), callbacks={MESSAGE: heard.append})
 
     handlers.hear(Notice("notifications/message", Raw(b'{"level":"loud","data":1}')))
     handlers.hear(Notice("notifications/message", UNSET))

@@ -311,7 +311,7 @@ async def test_cancelling_after_any_number_of_steps_leaves_nothing_behind(count:
         assert len(begun) == len(set(begun))
         for peer in (near, far):
             assert msgspec.json.decode(await peer.call("echo", {"alive": True})) == {"alive": True}
-        assert not near_answers.heard
+        assert set(near_answers.heard) <= {"notifications/cancelled"}  # which names a call that is over
 
 
 @pytest.mark.parametrize("count", SWEEP)

@@ -25,7 +25,8 @@ SOON = Reconnect(attempts=2, first=0.01)
 
 
 def target(url: str, **settings: Any) -> StreamableHttp:
-    return StreamableHttp(url, reconnect=SOON, **settings)
+    given: dict[str, Any] = {"reconnect": SOON, "listen": True, **settings}
+    return StreamableHttp(url, **given)
 
 
 BOTH = pytest.mark.parametrize("revision", [LEGACY, MODERN])
@@ -332,3 +333,66 @@ async def test_a_call_refused_for_its_mirrored_arguments_is_made_again_with_the_
 
     assert server.count("tools/list") == 2
     assert server.count("tools/call") == 4
+
+
+def hears(told: Any) -> None:
+    """A callback that cares for nothing."""
+
+
+def answers(asked: Any) -> dict[str, Any]:
+    return {}
+
+
+@pytest.mark.parametrize(
+    ("handlers", "gets"),
+    [
+        ({}, 0),
+        ({"resource_updated": hears}, 0),
+        ({"logging": hears}, 1),
+        ({"tools_list_changed": hears}, 1),
+        ({"resources_list_changed": hears}, 1),
+        ({"elicitation": answers}, 1),
+        ({"sampling": answers}, 1),
+        ({"roots": []}, 1),
+    ],
+    ids=str,
+)
+async def test_a_stream_is_kept_open_where_somebody_listens(handlers: dict[str, Any], gets: int) -> None:
+    """HTTP-26, B037: a server is not kept busy for nobody."""
+
+    async def then(asked: Asked, talk: Talk) -> None:
+        await talk.result(EMPTY)
+
+    async with scripted(answering(then)) as server, MCPClient.connect(server.url, **handlers) as client:
+        await client.call_tool("t")
+        if gets:
+            await server.until("GET")
+
+    assert server.count("GET") == gets
+
+
+async def test_the_first_subscription_opens_the_stream_before_it_is_sent() -> None:
+    """HTTP-26."""
+
+    async def then(asked: Asked, talk: Talk) -> None:
+        await talk.result({})
+
+    async with scripted(answering(then)) as server, MCPClient.connect(server.url) as client:
+        await client.ping()
+        for uri in ("r://a", "r://b"):
+            await client.subscribe_resource(uri)
+        await server.until("GET")
+
+    assert server.count("GET") == 1
+
+
+async def test_no_stream_is_kept_open_where_that_is_not_wanted() -> None:
+    async def then(asked: Asked, talk: Talk) -> None:
+        await talk.result({})
+
+    async with scripted(answering(then)) as server:
+        silent = target(server.url, listen=False)
+        async with MCPClient.connect(silent, logging=hears) as client:
+            await client.subscribe_resource("r://a")
+
+    assert server.count("GET") == 0

@@ -31,7 +31,8 @@ SOON = Reconnect(attempts=2, first=0.01)
 
 
 def target(url: str, **settings: Any) -> StreamableHttp:
-    return StreamableHttp(url, reconnect=SOON, **settings)
+    given: dict[str, Any] = {"reconnect": SOON, "listen": True, **settings}
+    return StreamableHttp(url, **given)
 
 
 BOTH = pytest.mark.parametrize("revision", [LEGACY, MODERN])
@@ -303,7 +304,7 @@ async def test_without_attempts_there_is_one_get() -> None:
 
     async with scripted(script) as server:
         reconnect = Reconnect(attempts=0)
-        async with MCPClient.connect(StreamableHttp(server.url, reconnect=reconnect)) as client:
+        async with MCPClient.connect(target(server.url, reconnect=reconnect)) as client:
             await server.until("GET")
             await wait_all_tasks_blocked()
             await client.call_tool("t")

@@ -87,7 +87,8 @@ class StreamableHttp(_Url):
             certificates and limits; it is not closed.  None to have one made.
         timeout: Seconds to connect, and for each write.  Replies are not timed here but by `MCPClient`.
         listen: Whether a legacy session keeps a stream open (GET) on which the server can speak
-            at any time.
+            at any time; None to open it where the client has a handler for what may come, or
+            subscribes to a resource.
         reconnect: How broken streams of legacy servers are taken up again.
         max_message: Bytes in one message of the server, at most.
 
@@ -105,7 +106,7 @@ class StreamableHttp(_Url):
         auth: Any = None,
         http_client: Any = None,
         timeout: float = 30.0,
-        listen: bool = True,
+        listen: bool | None = None,
         reconnect: Reconnect | None = None,
         max_message: int = MAX_FRAME,
     ) -> None:

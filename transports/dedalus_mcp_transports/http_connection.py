@@ -48,14 +48,15 @@ class HttpConnection:
 
     Args:
         sender: Sends its requests; closed with it.
-        listen: Whether a legacy session keeps a GET stream open.
+        listen: Whether a legacy session keeps a GET stream open; None where that is of use.
         reconnect: How broken streams are taken up again.
         max_message: Bytes in one message of the server, at most.
     """
 
-    def __init__(self, sender: Sender, *, listen: bool, reconnect: Reconnect, max_message: int) -> None:
+    def __init__(self, sender: Sender, *, listen: bool | None, reconnect: Reconnect, max_message: int) -> None:
         self._sender = sender
         self._listens = listen
+        self._useful = False
         self._reconnect = reconnect
         self._max_message = max_message
         self._words = Words()
@@ -66,6 +67,10 @@ class HttpConnection:
         self._listener: anyio.CancelScope | None = None
         self._closed = False
         self._over = anyio.Event()
+
+    def hear_unasked(self) -> None:
+        """See `Duplex`: whatever a server says by itself, it says on the GET stream."""
+        self._useful = True
 
     # The duplex.
 
@@ -82,6 +87,9 @@ class HttpConnection:
             if out.method is None:
                 self._posts.post(out)
             elif out.id is not None:
+                if out.method == "resources/subscribe" and self._listener is None:
+                    self._useful = True
+                    self._listen()
                 self._begin(out, out.id)
             elif out.method == "notifications/initialized":
                 await self._posts.deliver(out, INITIALIZED_SECONDS)
@@ -222,7 +230,8 @@ class HttpConnection:
     def _listen(self) -> None:
         if self._listener is not None:
             self._listener.cancel()
-        if self._listens and not self._closed:
+        wanted = self._useful if self._listens is None else self._listens
+        if wanted and not self._closed:
             stream = EventStream(None, self._reconnect, self._max_message)
             self._listener = self._posts.start(partial(self._hear, stream))
 

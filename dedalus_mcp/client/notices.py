@@ -1,0 +1,89 @@
+"""What a client hears of its server, and who is told.
+
+    notice ──▶ gate ──▶ decoded ──▶ its callback, after all before it
+
+Layer: L4.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, TypeAlias, TypeVar
+
+from dedalus_mcp.client.delivery import Deliveries, Delivery, hearing
+from dedalus_mcp.jsonrpc.messages import Notice
+from dedalus_mcp.types import LoggingMessageNotificationParams, NotificationParams, ResourceUpdatedNotificationParams
+from dedalus_mcp.types.method import NotificationMethod
+from dedalus_mcp.types.methods import MESSAGE, PROMPTS_LIST_CHANGED, RESOURCES_LIST_CHANGED, TOOLS_LIST_CHANGED
+
+__all__ = ("Callbacks", "ListChangedHandler", "LoggingHandler", "Notices", "ResourceUpdatedHandler")
+
+logger = logging.getLogger("dedalus_mcp")
+
+P = TypeVar("P")
+
+LoggingHandler: TypeAlias = Callable[[LoggingMessageNotificationParams], Awaitable[None] | None]
+"""Hears a log message.  A plain `def` must not block."""
+
+ListChangedHandler: TypeAlias = Callable[[NotificationParams], Awaitable[None] | None]
+"""Hears that a list has changed, or may have.  A plain `def` must not block."""
+
+ResourceUpdatedHandler: TypeAlias = Callable[[ResourceUpdatedNotificationParams], Awaitable[None] | None]
+"""Hears which resource has changed, or may have.  A plain `def` must not block."""
+
+Callbacks: TypeAlias = Mapping[NotificationMethod[Any], Callable[[Any], Any] | None]
+"""Who is told of what; None for nobody."""
+
+UNASKED = (MESSAGE, PROMPTS_LIST_CHANGED, RESOURCES_LIST_CHANGED, TOOLS_LIST_CHANGED)
+"""What a legacy server says at any time, without having been asked for it."""
+
+
+class Notices:
+    """The way from notices to callbacks.
+
+    Args:
+        deliveries: Where callbacks run.
+        callbacks: Who is told of what.
+
+    Attributes:
+        gate: Looks at every notice first, and says whether it goes on; None where all do.
+    """
+
+    def __init__(self, deliveries: Deliveries, callbacks: Callbacks) -> None:
+        self.gate: Callable[[Notice], bool] | None = None
+        self._deliveries = {
+            method.name: Delivery(callback, deliveries)
+            for method, callback in callbacks.items()
+            if callback is not None
+        }
+        self._hearers = {
+            method.name: hearing(method, self._deliveries[method.name])
+            for method in callbacks
+            if method.name in self._deliveries
+        }
+
+    def listens_to(self, method: NotificationMethod[Any]) -> bool:
+        """Whether somebody is told of such notices."""
+        return method.name in self._hearers
+
+    @property
+    def unasked(self) -> bool:
+        """Whether somebody is told of what a legacy server says at any time."""
+        return any(self.listens_to(method) for method in UNASKED)
+
+    def hear(self, notice: Notice) -> None:
+        """Take a notice of the server."""
+        if self.gate is not None and not self.gate(notice):
+            return
+        hear = self._hearers.get(notice.method)
+        if hear is None:
+            logger.debug("nobody listens to %.80r", notice.method)
+        else:
+            hear(notice.params)
+
+    def tell(self, method: NotificationMethod[P], params: P) -> None:
+        """Tell whoever listens, as if the server had said it."""
+        delivery = self._deliveries.get(method.name)
+        if delivery is not None:
+            delivery.put(params)
