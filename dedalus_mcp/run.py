@@ -187,6 +187,9 @@ class _HostedConversation:
     def lose(self, reason: str) -> None:
         self._peer.lose(reason)
 
+    def drain(self) -> None:
+        self._peer.drain()
+
     def close(self, reason: str) -> None:
         self._peer.close(reason)
 
@@ -235,6 +238,7 @@ async def _stop_at_signal(
         with receiver as signals:
             task_status.started()
             async for number in signals:
+                await conversation.end_lasting()
                 conversation.stop(f"the server was stopped by {number.name}")
                 scope.cancel()
     except (NotImplementedError, RuntimeError, ValueError):  # Windows, or not in the main thread

@@ -258,6 +258,10 @@ class Receiver(Protocol):
         """Nothing can come from the client any more: open calls fail, handlers go on.  Idempotent."""
         ...
 
+    def drain(self) -> None:
+        """Let calls that would go on for ever end by themselves, so that `idle` need not wait for them.  Idempotent."""
+        ...
+
     def close(self, reason: str) -> None:
         """End it: open calls fail, handlers are cancelled.  Idempotent."""
         ...

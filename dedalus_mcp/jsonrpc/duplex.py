@@ -76,6 +76,14 @@ class Conversation:
         self._end(reason)
         self._scope.cancel()
 
+    async def end_lasting(self) -> None:
+        """End the calls that last, and return when the other side knows, or within a bounded time."""
+        if self.peer.lasting:
+            self.peer.drain()
+            with anyio.move_on_after(CLOSING_SECONDS):
+                await self.peer.drained()
+                await self._outbox.flushed()
+
     async def _close(self) -> None:
         with anyio.CancelScope(shield=True):  # bounded by the transport's own contract
             try:
@@ -117,6 +125,7 @@ class Conversation:
         self.peer.lose(reason)
 
     async def _drain(self, seconds: float) -> None:
+        self.peer.drain()
         with anyio.move_on_after(seconds):
             await self.peer.idle()
         self._end("the other side ended the connection")

@@ -48,6 +48,9 @@ class Exchange(Generic[Waiter, Run]):
         max_running: How many calls of theirs may run at once, those still ending included.
         mark: What the ids of our calls begin with.  Where the replies to many conversations come in
             together it tells them apart, and a random one makes the ids hard to guess.
+
+    Attributes:
+        lasting: The calls of theirs that go on until they are ended: see `release`.
     """
 
     __slots__ = (
@@ -60,6 +63,7 @@ class Exchange(Generic[Waiter, Run]):
         "_max_running",
         "_open",
         "_running",
+        "lasting",
     )
 
     def __init__(self, *, max_open: int, max_running: int, mark: str = "") -> None:
@@ -71,6 +75,7 @@ class Exchange(Generic[Waiter, Run]):
         self._abandoned: dict[int, None] = {}  # in order of abandonment
         self._running: dict[RequestId, Run] = {}  # 1 and "1" are different ids, and different keys
         self._busy: set[Run] = set()
+        self.lasting: frozenset[Run] = frozenset()  # few if any, and most conversations have none
         self._closed: str | None = None
 
     @property
@@ -135,10 +140,14 @@ class Exchange(Generic[Waiter, Run]):
             raise ConnectionLost(self._closed)
         if id in self._running:
             raise McpError(INVALID_REQUEST, f"Invalid request: a call with id {_short(id)} is still running")
-        if len(self._busy) >= self._max_running:
+        if len(self._busy) - len(self.lasting) >= self._max_running:
             raise McpError(INTERNAL_ERROR, f"Too many calls: {self._max_running} are running, which is the limit")
         self._running[id] = run
         self._busy.add(run)
+
+    def release(self, run: Run) -> None:
+        """Let a run last: its id stays taken, but it has no part in `max_running` any more."""
+        self.lasting |= {run}
 
     def cancel(self, id: RequestId | None) -> Run | None:
         """Free the id of their running call and return the run to be ended; None if there is none."""
@@ -149,6 +158,8 @@ class Exchange(Generic[Waiter, Run]):
         if run not in self._busy:
             return False
         self._busy.remove(run)
+        if self.lasting:
+            self.lasting -= {run}
         if self._running.get(id) is run:
             del self._running[id]
         return True

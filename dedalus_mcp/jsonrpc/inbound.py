@@ -5,6 +5,7 @@ Layer: L3.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -32,9 +33,10 @@ class Inbound:
         finished: Whether the handler is over; nothing of this call may follow its reply.
         batch: The batch that the call came in; None for a call by itself.
         peer: Who received it.
+        end: Ends it, where it goes on until then: see `Peer.release`.
     """
 
-    __slots__ = ("batch", "cancelled", "channel", "finished", "id", "method", "params", "peer", "scope")
+    __slots__ = ("batch", "cancelled", "channel", "end", "finished", "id", "method", "params", "peer", "scope")
 
     def __init__(self, message: Call, channel: Channel, batch: BatchReply | None, peer: Peer) -> None:
         self.id: RequestId = message.id
@@ -44,6 +46,7 @@ class Inbound:
         self.batch = batch
         self.peer = peer
         self.scope = anyio.CancelScope()
+        self.end: Callable[[], None] | None = None
         self.cancelled: str | None = None
         self.finished = False
 

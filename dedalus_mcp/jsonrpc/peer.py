@@ -210,6 +210,30 @@ class Peer:
         """Let no time count for any open call of ours, while a person is being asked."""
         return self._ours.clocks_stopped()
 
+    # Calls that last.
+
+    @property
+    def lasting(self) -> int:
+        """How many calls of theirs go on until they are ended."""
+        return len(self._exchange.lasting)
+
+    def release(self, call: Inbound, end: Callable[[], None]) -> None:
+        """Let a call of theirs go on until it is ended: it is not counted among those that run.
+
+        Args:
+            call: The call.  Whoever answers it has a bound of their own on how many there may be.
+            end: Called when the conversation drains; the call is then answered soon.
+        """
+        self._theirs.release(call, end)
+
+    def drain(self) -> None:
+        """End the calls that last, so that `idle` need not wait for them; later ones end at once.  Idempotent."""
+        self._theirs.drain()
+
+    async def drained(self) -> None:
+        """Return when no call is left that lasts."""
+        await self._theirs.drained()
+
     # The end.
 
     def at_end(self, leave: Callable[[], None]) -> None:

@@ -12,6 +12,7 @@ Layer: L3.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from types import CoroutineType
 from typing import Any, Protocol, TypeGuard
 
@@ -68,13 +69,15 @@ class TheirCalls:
         handler: Answers them.
     """
 
-    __slots__ = ("_early", "_exchange", "_handler", "_tasks")
+    __slots__ = ("_drained", "_draining", "_early", "_exchange", "_handler", "_tasks")
 
     def __init__(self, exchange: Exchange[Waiter, Inbound], handler: Handler) -> None:
         self._exchange = exchange
         self._handler = handler
         self._tasks = Tasks()
         self._early: set[Inbound] = set()  # replied to, while their handlers go on
+        self._draining = False
+        self._drained: anyio.Event | None = None
 
     def begin(self, call: Inbound) -> None:
         """Begin to answer a call; what needs no task is answered at once."""
@@ -122,6 +125,26 @@ class TheirCalls:
         """End the handlers that go on after their reply: nothing can come that they wait for."""
         for call in list(self._early):
             call.cancel(reason)
+
+    def release(self, call: Inbound, end: Callable[[], None]) -> None:
+        """Let a call go on until it is ended: see `Peer.release`."""
+        self._exchange.release(call)
+        call.end = end
+        if self._draining:
+            end()
+
+    def drain(self) -> None:
+        """End the calls that last; one that comes later ends at once."""
+        self._draining = True
+        for call in self._exchange.lasting:
+            if call.end is not None:
+                call.end()
+
+    async def drained(self) -> None:
+        """Return when no call is left that lasts."""
+        while self._exchange.lasting:
+            self._drained = self._drained or anyio.Event()
+            await self._drained.wait()
 
     async def idle(self) -> None:
         """Return when no handler runs."""
@@ -173,6 +196,9 @@ class TheirCalls:
         call.finished = True
         if not self._exchange.finish(call.id, call):  # before the reply is out: the peer may reuse the id at once
             return
+        if self._drained is not None and not self._exchange.lasting:
+            self._drained.set()
+            self._drained = None
         if call.cancelled is None:
             call.reply(reply or failure(call.id, INTERNAL))
 

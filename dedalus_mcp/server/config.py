@@ -68,6 +68,8 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
         notice_delay: How long changes are gathered before clients are told, in seconds: what
             changes again meanwhile is told once.  Long enough for a loop that registers
             many tools, too short to be noticed.
+        max_listens: Listen streams of 2026-07-28 that may be open at once.  Over HTTP each has a
+            connection of its own.
         drain_seconds: How long running calls may go on after the client has gone; stdio only.
         limits: The bounds of one conversation.
 
@@ -82,6 +84,7 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
     completion_limit: int = MAX_SUGGESTIONS
     worker_threads: int = 40
     notice_delay: float = 0.05
+    max_listens: int = 10_000
     drain_seconds: float = 1.0
     limits: Limits = Limits()
 

@@ -33,9 +33,13 @@ class Listeners:
 
     Args:
         delay: How long changes are gathered before they are told, in seconds.
+
+    Attributes:
+        streams: The listen streams that are open, of all event loops.
     """
 
     def __init__(self, delay: float) -> None:
+        self.streams: set[Listener] = set()
         self._delay = delay
         # A server may be served in several event loops, and no loop may touch what is another's.
         # There is a room for a loop as long as somebody is in it.

@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from dedalus_mcp.errors import INTERNAL_ERROR, McpError
 from dedalus_mcp.jsonrpc.inbound import Inbound
 from dedalus_mcp.server.capabilities import without_promises
+from dedalus_mcp.server.context import get_context
 from dedalus_mcp.server.pages import page
 from dedalus_mcp.server.prompts import strings_only
 from dedalus_mcp.server.rendering import UnrenderableError
+from dedalus_mcp.server.subscriptions import listen
 from dedalus_mcp.server.tools import ToolCall
 from dedalus_mcp.types import (
     CallToolResult,
@@ -38,6 +40,8 @@ from dedalus_mcp.types import (
     Result,
     SetLevelRequestParams,
     SubscribeRequestParams,
+    SubscriptionsListenRequestParams,
+    SubscriptionsListenResult,
     UnsubscribeRequestParams,
 )
 from dedalus_mcp.types.revisions import MODERN
@@ -64,7 +68,9 @@ def _initialize(answering: Answering, call: Inbound, params: InitializeRequestPa
 
 def _discover(answering: Answering, call: Inbound, params: RequestParams) -> DiscoverResult:
     server = answering.server
-    capabilities = without_promises(server.capabilities)  # listening is another method here, not answered yet
+    capabilities = server.capabilities
+    if not call.channel.takes_calls:  # a single reply, with no stream to listen on
+        capabilities = without_promises(capabilities)
     return DiscoverResult(supportedVersions=list(MODERN), capabilities=capabilities, instructions=server.instructions)
 
 
@@ -137,6 +143,10 @@ async def _complete(server: MCPServer, params: CompleteRequestParams) -> Complet
     return CompleteResult(completion=await server.completions.complete(params.ref, params.argument, params.context))
 
 
+async def _listen(server: MCPServer, params: SubscriptionsListenRequestParams) -> SubscriptionsListenResult:
+    return await listen(get_context(), params)
+
+
 AT_ONCE: dict[str, AtOnce] = {
     "initialize": _initialize,
     "server/discover": _discover,
@@ -154,5 +164,6 @@ HANDLED: dict[str, Handled] = {
     "tools/call": _call_tool,
     "prompts/get": _get_prompt,
     "resources/read": _read_resource,
+    "subscriptions/listen": _listen,
     "completion/complete": _complete,
 }

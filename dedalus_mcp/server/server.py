@@ -194,6 +194,8 @@ class MCPServer:
                 return self.resources.offered
             case "completion":
                 return len(self.completions) > 0
+            case "subscriptions":
+                return self.tools.offered or self.prompts.offered or self.resources.offered
             case _:
                 return True
 

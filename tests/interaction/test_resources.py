@@ -132,7 +132,7 @@ async def test_who_subscribed_hears_of_changes(revision: str, transport: str) ->
 
 @every
 async def test_a_server_without_resources_has_no_such_methods(revision: str) -> None:
-    """RES-01, DISC-05; templates count, and 2026-07-28 is promised no subscribing."""
+    """RES-01, DISC-05; templates count."""
 
     @tool
     async def other() -> None: ...
@@ -150,4 +150,4 @@ async def test_a_server_without_resources_has_no_such_methods(revision: str) -> 
             assert client.server_capabilities.resources is None
         async with MCPClient.connect(make(), revision=revision) as client:
             assert client.server_capabilities.resources is not None
-            assert client.server_capabilities.resources.subscribe is (True if revision in LEGACY else None)
+            assert client.server_capabilities.resources.subscribe is True

@@ -307,3 +307,34 @@ def test_every_call_of_theirs_is_ended_at_most_once_and_never_by_another(steps: 
             case _:
                 pass
         assert exchange.busy == len(going) + len(ending)
+
+
+def test_a_run_that_lasts_keeps_its_id_and_takes_no_place() -> None:
+    exchange: Exchange[str, str] = Exchange(max_open=1, max_running=1)
+    exchange.accept(1, "lasts")
+    exchange.release("lasts")
+    exchange.accept(2, "runs")
+
+    with pytest.raises(McpError, match="still running"):
+        exchange.accept(1, "again")
+    with pytest.raises(McpError, match="1 are running"):
+        exchange.accept(3, "more")
+    assert exchange.lasting == {"lasts"}
+    assert exchange.finish(1, "lasts")
+    assert not exchange.finish(1, "lasts")
+    assert exchange.lasting == frozenset()
+    with pytest.raises(McpError, match="1 are running"):
+        exchange.accept(3, "more")
+
+
+def test_a_run_that_lasts_can_be_cancelled_and_closed() -> None:
+    exchange: Exchange[str, str] = Exchange(max_open=1, max_running=1)
+    for id in ("a", "b"):
+        exchange.accept(id, id)
+        exchange.release(id)
+
+    assert exchange.cancel("a") == "a"
+    assert exchange.close("over") == ([], ["b"])
+    assert exchange.finish("a", "a")
+    assert exchange.finish("b", "b")
+    assert (exchange.busy, exchange.lasting) == (0, frozenset())

@@ -40,6 +40,7 @@ def offering(*functions: Callable[..., Any]) -> MCPServer:
 async def test_every_method_is_answered_by_its_revision_and_by_what_is_there(revision: str) -> None:
     """DISC-05: with nothing registered, the methods of tools, prompts and resources are none."""
     there = {"tools/list", "tools/call", "prompts/list", "prompts/get"}
+    there |= {"subscriptions/listen"}
     there |= {f"resources/{method}" for method in ("list", "templates/list", "read", "subscribe", "unsubscribe")}
     always = {"ping", "logging/setLevel", "initialize", "server/discover"}
     for server, methods in ((offering(), always), (offering(echo, greet, page), always | there)):

@@ -106,6 +106,8 @@ class Service:
         """End everything: see `HttpApp.aclose`."""
         self.draining = True
         receivers = [*self._modern.stop(), *self._legacy.stop(), *self._oldest.stop()]
+        for receiver in receivers:
+            receiver.drain()
         with anyio.move_on_after(drain):
             for receiver in receivers:
                 await receiver.idle()
