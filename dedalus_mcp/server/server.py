@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 from msgspec import UNSET, UnsetType
 
 from dedalus_mcp.jsonrpc.loops import PerLoop
-from dedalus_mcp.server import asks, changes
+from dedalus_mcp.server import asks
 from dedalus_mcp.server.answering import Answering
 from dedalus_mcp.server.changes import MemoryBus, SubscriptionBus
 from dedalus_mcp.server.completions import Completions
@@ -34,6 +34,7 @@ from dedalus_mcp.server.specs import (
     extract_spec,
     icons_of,
 )
+from dedalus_mcp.server.telling import Telling
 from dedalus_mcp.server.tools import Tools
 from dedalus_mcp.session import ServerSession
 from dedalus_mcp.threads import Threads
@@ -69,7 +70,7 @@ ASGIApp: TypeAlias = Callable[[Any, Any, Any], Coroutine[Any, Any, None]]
 """An application as ASGI defines it: `await app(scope, receive, send)`."""
 
 
-class MCPServer:
+class MCPServer(Telling):
     """A Model Context Protocol server.
 
     Args:
@@ -287,30 +288,6 @@ class MCPServer:
             Exception: What the completer raised.
         """
         return await self.completions.complete(ref, argument, context)
-
-    # Telling.
-
-    async def notify_tools_list_changed(self) -> None:
-        """Tell every client that listens that the list of tools has changed.
-
-        Registering and removing does so by itself.  A notice goes out after
-        `ServerConfig.notice_delay`, so that many changes at a time are one; where nobody listens,
-        nothing is done.  From a thread without an event loop: ``server.bus.publish``, or
-        `anyio.from_thread.run`.
-        """
-        self.bus.publish(changes.TOOLS)
-
-    async def notify_prompts_list_changed(self) -> None:
-        """Tell that the list of prompts has changed: see `notify_tools_list_changed`."""
-        self.bus.publish(changes.PROMPTS)
-
-    async def notify_resources_list_changed(self) -> None:
-        """Tell that the lists of resources and templates have changed: see `notify_tools_list_changed`."""
-        self.bus.publish(changes.RESOURCES)
-
-    async def notify_resource_updated(self, uri: str) -> None:
-        """Tell every client that has subscribed to a resource that it has changed: see `notify_tools_list_changed`."""
-        self.bus.publish(changes.updated(uri))
 
     # Asking.
 

@@ -71,8 +71,8 @@ def acknowledged(message: dict[str, Any], id: Any) -> dict[str, Any]:
     return dict(message["params"]["notifications"])
 
 
-def tag(message: dict[str, Any]) -> tuple[Any, type]:
-    id = message["params"]["_meta"][ID]
+def tag(message: dict[str, Any]) -> tuple[object, type[object]]:
+    id: object = message["params"]["_meta"][ID]
     return id, type(id)
 
 
