@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from dedalus_mcp.jsonrpc.clock import Timeout as Timeout
     from dedalus_mcp.jsonrpc.peer import Limits as Limits
     from dedalus_mcp.schema.fields import Field as Field
+    from dedalus_mcp.server.changes import SubscriptionBus as SubscriptionBus
     from dedalus_mcp.server.config import ElicitationConfig as ElicitationConfig
     from dedalus_mcp.server.config import ServerConfig as ServerConfig
     from dedalus_mcp.server.context import Context as Context
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from dedalus_mcp.server.decorators import resource as resource
     from dedalus_mcp.server.decorators import resource_template as resource_template
     from dedalus_mcp.server.decorators import tool as tool
+    from dedalus_mcp.server.hints import CacheHint as CacheHint
     from dedalus_mcp.server.server import MCPServer as MCPServer
     from dedalus_mcp.server.specs import CompletionSpec as CompletionSpec
     from dedalus_mcp.server.specs import PromptSpec as PromptSpec
@@ -60,6 +62,7 @@ _HOME = {
     "AskFailed": "dedalus_mcp.errors",
     "AuthRequiredError": "dedalus_mcp.errors",
     "BadRequestError": "dedalus_mcp.errors",
+    "CacheHint": "dedalus_mcp.server.hints",
     "CompletionSpec": "dedalus_mcp.server.specs",
     "ConnectionLost": "dedalus_mcp.errors",
     "Context": "dedalus_mcp.server.context",
@@ -89,6 +92,7 @@ _HOME = {
     "SessionExpiredError": "dedalus_mcp.errors",
     "StdioServer": "dedalus_mcp_transports.stdio",
     "StreamableHttp": "dedalus_mcp_transports.http_client",
+    "SubscriptionBus": "dedalus_mcp.server.changes",
     "Timeout": "dedalus_mcp.jsonrpc.clock",
     "ToolError": "dedalus_mcp.errors",
     "ToolSpec": "dedalus_mcp.server.specs",
@@ -109,6 +113,7 @@ __all__ = (
     "AskFailed",
     "AuthRequiredError",
     "BadRequestError",
+    "CacheHint",
     "CompletionSpec",
     "ConnectionLost",
     "Context",
@@ -138,6 +143,7 @@ __all__ = (
     "SessionExpiredError",
     "StdioServer",
     "StreamableHttp",
+    "SubscriptionBus",
     "Timeout",
     "ToolError",
     "ToolSpec",

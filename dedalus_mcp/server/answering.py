@@ -25,6 +25,7 @@ from dedalus_mcp.jsonrpc.inbound import Inbound
 from dedalus_mcp.jsonrpc.messages import Notice
 from dedalus_mcp.server.capabilities import promised
 from dedalus_mcp.server.context import Context, current
+from dedalus_mcp.server.hints import hinted
 from dedalus_mcp.server.parked_call import CARRIERS
 from dedalus_mcp.server.routes import AT_ONCE, HANDLED, Handled
 from dedalus_mcp.server.session_listener import SessionListener
@@ -84,7 +85,8 @@ class Answering:
             return self._handle(handled, params, context)
         at_once = AT_ONCE[call.method]
         if call.method != "initialize":
-            return self._shaped(at_once(self, call, params), terms)
+            hint = self.server.config.cache_hints.get(call.method)
+            return self._shaped(hinted(at_once(self, call, params), hint), terms)
         if call.batch is not None:
             raise McpError(INVALID_REQUEST, "Invalid request: `initialize` stands alone, never in a batch")
         result = at_once(self, call, params)

@@ -6,10 +6,12 @@ Layer: L4.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import msgspec
 
 from dedalus_mcp.jsonrpc.peer import Limits
+from dedalus_mcp.server.hints import CACHEABLE, CacheHint
 
 __all__ = ("ElicitationConfig", "ParkingConfig", "ServerConfig")
 
@@ -68,6 +70,9 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
         notice_delay: How long changes are gathered before clients are told, in seconds: what
             changes again meanwhile is told once.  Long enough for a loop that registers
             many tools, too short to be noticed.
+        cache_hints: How long, and for whom, clients of 2026-07-28 may keep lists, by method (such as
+            "tools/list"); "resources/read" is for the resources that do not say it themselves.
+            Without one, nothing is to be kept.
         max_listens: Listen streams of 2026-07-28 that may be open at once.  Over HTTP each has a
             connection of its own.
         drain_seconds: How long running calls may go on after the client has gone; stdio only.
@@ -75,7 +80,7 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     Raises:
         ValueError: There is no room for one item on a page, one suggestion or one thread, or for
-            more suggestions than the protocol allows; or the delay is none.
+            more suggestions than the protocol allows; a result that is never kept has a hint; or the delay is none.
     """
 
     elicitation: ElicitationConfig = ElicitationConfig()
@@ -84,6 +89,7 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
     completion_limit: int = MAX_SUGGESTIONS
     worker_threads: int = 40
     notice_delay: float = 0.05
+    cache_hints: Mapping[str, CacheHint] = {}
     max_listens: int = 10_000
     drain_seconds: float = 1.0
     limits: Limits = Limits()
@@ -94,5 +100,9 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
                 raise ValueError(f"{name} must be at least 1, not {getattr(self, name)!r}")
         if self.completion_limit > MAX_SUGGESTIONS:
             raise ValueError(f"completion_limit must be at most {MAX_SUGGESTIONS}, not {self.completion_limit!r}")
+        if unknown := self.cache_hints.keys() - set(CACHEABLE):
+            raise ValueError(
+                f"cache_hints: no results of {', '.join(sorted(unknown))} are kept; legal: {', '.join(CACHEABLE)}"
+            )
         if not 0 <= self.notice_delay < math.inf:
             raise ValueError(f"notice_delay must be 0 or more seconds, not {self.notice_delay!r}")

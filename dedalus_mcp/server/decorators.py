@@ -10,6 +10,7 @@ from typing import Any, TypeVar, overload
 
 import msgspec
 
+from dedalus_mcp.server.hints import hint_of
 from dedalus_mcp.server.rendering import is_mapping
 from dedalus_mcp.server.specs import (
     CompletionSpec,
@@ -23,6 +24,7 @@ from dedalus_mcp.server.specs import (
 )
 from dedalus_mcp.server.uri_templates import UriTemplate
 from dedalus_mcp.types import Annotations, Icon, PromptArgument, ToolAnnotations
+from dedalus_mcp.types.messages import CacheScope
 
 __all__ = ("completion", "prompt", "resource", "resource_template", "tool")
 
@@ -163,6 +165,8 @@ def resource(  # noqa: PLR0913 - the keywords of a decorator are its vocabulary
     annotations: Annotations | Mapping[str, Any] | None = None,
     meta: Mapping[str, Any] | None = None,
     inline: bool = False,
+    ttl: float | None = None,
+    cache_scope: CacheScope | None = None,
 ) -> Callable[[F], F]:
     """Make a function a resource that clients can read.
 
@@ -181,10 +185,12 @@ def resource(  # noqa: PLR0913 - the keywords of a decorator are its vocabulary
         annotations: Who it is for, as such or as a mapping.
         meta: The resource's `_meta`.
         inline: Run a plain `def` in the event loop; it must not block.
+        ttl: How long a client of 2026-07-28 may keep what it read, in seconds; as configured if None.
+        cache_scope: "public" if everybody reads the same, so that users may share it.
 
     Raises:
         TypeError: A value is of the wrong kind.
-        ValueError: `uri` is none.
+        ValueError: `uri` is none, or what is said of caching is not legal.
     """
     spec = ResourceSpec(
         uri=_uri(uri, "@resource('scheme://path')"),
@@ -197,6 +203,7 @@ def resource(  # noqa: PLR0913 - the keywords of a decorator are its vocabulary
         annotations=_annotations(annotations, Annotations),
         meta=dict(meta) if meta else None,
         inline=inline,
+        hint=hint_of(ttl, cache_scope),
     )
     return _attaching(spec)
 
@@ -213,6 +220,8 @@ def resource_template(  # noqa: PLR0913 - the keywords of a decorator are its vo
     meta: Mapping[str, Any] | None = None,
     any_path: bool = False,
     inline: bool = False,
+    ttl: float | None = None,
+    cache_scope: CacheScope | None = None,
 ) -> Callable[[F], F]:
     """Make a function a family of resources, one for each URI that fits a template.
 
@@ -233,10 +242,12 @@ def resource_template(  # noqa: PLR0913 - the keywords of a decorator are its vo
         any_path: Let `{+x}`, `{x*}` and the query be any text: else none is a way out of a
             directory, as ``../x`` and ``/x`` are, which are not found.
         inline: Run a plain `def` in the event loop; it must not block.
+        ttl: How long a client of 2026-07-28 may keep what it read, in seconds; as configured if None.
+        cache_scope: "public" if everybody reads the same, so that users may share it.
 
     Raises:
         TypeError: A value is of the wrong kind.
-        ValueError: The template is none.
+        ValueError: The template is none, or what is said of caching is not legal.
     """
     if uri_template is None:
         text, given = name, None
@@ -254,6 +265,7 @@ def resource_template(  # noqa: PLR0913 - the keywords of a decorator are its vo
         meta=dict(meta) if meta else None,
         any_path=any_path,
         inline=inline,
+        hint=hint_of(ttl, cache_scope),
     )
     return _attaching(spec)
 

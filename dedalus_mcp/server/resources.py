@@ -16,6 +16,7 @@ from dedalus_mcp.server import changes
 from dedalus_mcp.server.changes import SubscriptionBus
 from dedalus_mcp.server.contents import contents_of
 from dedalus_mcp.server.functions import Function
+from dedalus_mcp.server.hints import hinted
 from dedalus_mcp.server.specs import ResourceSpec, ResourceTemplateSpec
 from dedalus_mcp.server.uri_templates import UriTemplate
 from dedalus_mcp.threads import Threads
@@ -29,9 +30,10 @@ logger = logging.getLogger("dedalus_mcp")
 class _Resource:
     """One resource, ready to be read."""
 
-    __slots__ = ("definition", "function")
+    __slots__ = ("definition", "function", "hint")
 
     def __init__(self, fn: Callable[..., Any], spec: ResourceSpec) -> None:
+        self.hint = spec.hint
         self.function = Function(fn, inline=spec.inline)
         _check_parameters(fn, self.function, None)
         self.definition = Resource(
@@ -50,9 +52,10 @@ class _Resource:
 class _Template:
     """One resource template, ready to be matched and read."""
 
-    __slots__ = ("definition", "function", "template")
+    __slots__ = ("definition", "function", "hint", "template")
 
     def __init__(self, fn: Callable[..., Any], spec: ResourceTemplateSpec) -> None:
+        self.hint = spec.hint
         self.function = Function(fn, inline=spec.inline)
         self.template = UriTemplate(spec.uri_template, any_path=spec.any_path)
         _check_parameters(fn, self.function, self.template)
@@ -185,7 +188,7 @@ class Resources:
                 INVALID_PARAMS, f"Invalid arguments in resource URI: {error}", {"uri": uri[:MAX_URI]}
             ) from None
         value = await found.function.run(values, self._threads)
-        return contents_of(value, uri, found.definition.mimeType)
+        return hinted(contents_of(value, uri, found.definition.mimeType), found.hint)
 
     def _changed(self) -> None:
         self.offered = True

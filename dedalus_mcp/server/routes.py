@@ -15,6 +15,7 @@ from dedalus_mcp.errors import INTERNAL_ERROR, McpError
 from dedalus_mcp.jsonrpc.inbound import Inbound
 from dedalus_mcp.server.capabilities import without_promises
 from dedalus_mcp.server.context import get_context
+from dedalus_mcp.server.hints import hinted
 from dedalus_mcp.server.pages import page
 from dedalus_mcp.server.prompts import strings_only
 from dedalus_mcp.server.rendering import UnrenderableError
@@ -136,7 +137,7 @@ async def _get_prompt(server: MCPServer, params: GetPromptRequestParams) -> GetP
 
 
 async def _read_resource(server: MCPServer, params: ReadResourceRequestParams) -> ReadResourceResult:
-    return await server.resources.read(params.uri)
+    return hinted(await server.resources.read(params.uri), server.config.cache_hints.get("resources/read"))
 
 
 async def _complete(server: MCPServer, params: CompleteRequestParams) -> CompleteResult:

@@ -14,6 +14,7 @@ from typing import Any, Protocol, TypeAlias
 
 import msgspec
 
+from dedalus_mcp.server.hints import CacheHint
 from dedalus_mcp.types import Annotations, Icon, PromptArgument, ToolAnnotations
 
 __all__ = (
@@ -71,6 +72,7 @@ class ResourceSpec(msgspec.Struct, frozen=True, kw_only=True):
     annotations: Annotations | None = None
     meta: dict[str, Any] | None = None
     inline: bool = False
+    hint: CacheHint | None = None
 
 
 class ResourceTemplateSpec(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,6 +88,7 @@ class ResourceTemplateSpec(msgspec.Struct, frozen=True, kw_only=True):
     meta: dict[str, Any] | None = None
     any_path: bool = False
     inline: bool = False
+    hint: CacheHint | None = None
 
 
 class CompletionSpec(msgspec.Struct, frozen=True, kw_only=True):
