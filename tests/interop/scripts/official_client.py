@@ -1,6 +1,7 @@
-"""A client of the official package: runs one script against a stdio server, and prints JSON.
+"""A client of the official package: runs one script against a server, and prints JSON.
 
     official_client.py REVISION STEPS -- COMMAND [ARG...]
+    official_client.py REVISION STEPS -- URL
 
 STEPS is a JSON array of steps, each an array whose first item is its name:
 
@@ -57,7 +58,8 @@ class Script:
 async def main(revision: str, steps: list[list[Any]], command: list[str]) -> None:
     mcp.client.session.LATEST_HANDSHAKE_VERSION = revision  # what a legacy handshake offers
     script = Script()
-    server = StdioServerParameters(command=command[0], args=command[1:])
+    is_url = command[0].startswith("http:")
+    server = command[0] if is_url else StdioServerParameters(command=command[0], args=command[1:])
     mode = revision if revision == MODERN else "auto" if revision == "auto" else "legacy"
     async with Client(server, mode=mode, elicitation_callback=script.elicited, read_timeout_seconds=30) as client:
         for step in steps:

@@ -1,7 +1,11 @@
-"""A stdio server of the official package: two plain tools, one that asks, one that fails, a prompt."""
+"""A server of the official package: two plain tools, one that asks, one that fails, a prompt.
+
+official_server.py [PORT]          serves on stdio, or HTTP on that port
+"""
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated, Literal
 
 from mcp.server.elicitation import ElicitationResult
@@ -63,4 +67,7 @@ def greet(name: str, tone: str = "warm") -> str:
 
 
 if __name__ == "__main__":
-    server.run("stdio")
+    if sys.argv[1:]:
+        server.run("streamable-http", port=int(sys.argv[1]))
+    else:
+        server.run("stdio")
