@@ -448,6 +448,16 @@ async def test_a_call_with_more_events_than_are_kept_refuses_what_it_has_dropped
         assert len(logs) == 1
 
 
+async def test_a_call_whose_session_ends_before_its_first_step_is_answered() -> None:
+    async with serving(make(story=Story())) as web:
+        client = await web.open("2025-11-25")
+        call, end = client.tool(1, "hold", key="a"), client.send("DELETE")
+        await end.ended()
+        await call.ended()
+
+        assert (end.status, call.status) == (204, 404)
+
+
 async def test_a_session_forgets_its_streams_when_their_calls_are_over() -> None:
     story = Story()
     async with serving(stepping(story)) as web:

@@ -17,6 +17,7 @@ from collections.abc import Awaitable, Callable
 from enum import Enum
 from typing import Any
 
+from dedalus_mcp.jsonrpc.tasks import one_step
 from dedalus_mcp.transport import Reply
 from dedalus_mcp_transports import sse
 from dedalus_mcp_transports.event_log import EventLog, LoggedEvent
@@ -163,9 +164,9 @@ class PostChannel:
         """Whether the response is a stream that has begun."""
         return self._streaming
 
-    @property
-    def sent(self) -> bool:
-        """Whether nothing more goes out, and the last of it has."""
+    async def sent_soon(self) -> bool:
+        """Let the call take its first step, and tell whether that was all: nothing more goes out."""
+        await one_step()
         return self.over and not self._turn.taken
 
     def read_by(self, send: Send) -> bool:

@@ -9,7 +9,7 @@ import logging
 
 import anyio
 
-from dedalus_mcp.jsonrpc.tasks import Tasks, one_step
+from dedalus_mcp.jsonrpc.tasks import Tasks
 from dedalus_mcp.transport import Application
 from dedalus_mcp_transports.http_channel import PostChannel
 from dedalus_mcp_transports.http_request import Receive, Send
@@ -81,9 +81,6 @@ class Pulse:
 
     async def attend(self, channel: PostChannel, receive: Receive, send: Send) -> None:
         """Wait for the end of a response, or of its connection: `channel.read_by` tells which."""
-        await one_step()
-        if channel.sent:  # most calls need no more than that
-            return
         self._read[send] = channel
         if not self._beating:
             self._beating = True

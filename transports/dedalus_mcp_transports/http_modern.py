@@ -52,7 +52,8 @@ class Modern:
             return
         self._running[receiver] = channel
         try:
-            await self._pulse.attend(channel, receive, send)
+            if not await channel.sent_soon():  # most calls need no more than that
+                await self._pulse.attend(channel, receive, send)
         finally:  # also when the server ends this task by force
             del self._running[receiver]
             left = channel.read_by(send)

@@ -11,7 +11,8 @@ Source: MCP 2025-11-25, basic/transports.
 
 from __future__ import annotations
 
-from contextlib import suppress
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from functools import partial
 
 import anyio
@@ -95,11 +96,7 @@ class Stateful:
             await respond_failure(send, refused.status, refused.failure)
             return
         request.session_id = id
-        self._sessions.hold(id)
-        try:
-            await self._in_session(session, request, message, receive, send)
-        finally:
-            self._sessions.release(id, anyio.current_time())
+        await self._in_session(session, request, message, receive, send)
 
     async def _initialize(self, request: HttpRequest, message: Call, send: Send) -> None:
         now = anyio.current_time()
@@ -133,8 +130,21 @@ class Stateful:
             session.receiver.take(message, channel)
             if channel.unsent:
                 await channel.flush()
-            if not channel.over:
+            if channel.over or await channel.sent_soon():
+                return
+            with self._held(request):
                 await self._read_on(channel, receive, send)
+
+    @contextmanager
+    def _held(self, request: HttpRequest) -> Generator[None]:
+        """Let the request's session not expire while something of it is open."""
+        id = request.session_id or ""
+        with suppress(SessionNotFound):  # it was ended just now, and with it what is open
+            self._sessions.hold(id)
+        try:
+            yield
+        finally:
+            self._sessions.release(id, anyio.current_time())
 
     async def _read_on(self, channel: PostChannel, receive: Receive, send: Send) -> None:
         """Stay until the response ends; when the client leaves, the call goes on: its events can be had again."""
@@ -149,9 +159,7 @@ class Stateful:
         session = await self._session_of(request, send)
         if session is None:
             return
-        id = request.session_id or ""
-        self._sessions.hold(id)
-        try:
+        with self._held(request):
             last = request.fields.one(LAST_EVENT)
             if not accepts(request.fields.joined(b"accept"))[1]:
                 await refuse(send, 406, INVALID_REQUEST, "Accept must allow text/event-stream")
@@ -162,8 +170,6 @@ class Stateful:
             else:
                 seconds = self._settings.keep_alive_seconds
                 await session.stream.serve(receive, send, seconds, session.make_log)
-        finally:
-            self._sessions.release(id, anyio.current_time())
 
     async def _resume(self, session: LegacySession, last: str, receive: Receive, send: Send) -> None:
         try:

@@ -148,7 +148,8 @@ class Stateless:
         if channel.over:
             return
         try:
-            await self._pulse.attend(channel, receive, send)
+            if not await channel.sent_soon():
+                await self._pulse.attend(channel, receive, send)
         finally:  # also when the server ends this task by force
             if channel.read_by(send):
                 channel.leave()
