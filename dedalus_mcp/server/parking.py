@@ -171,6 +171,8 @@ class Parking:
             raise BadState("it belongs to another client")
         if not compare_digest(entry.request, request_digest(context)):
             raise BadState("it belongs to a request with another method, target or arguments")
+        if entry.call.cancelled is not None:
+            raise BadState(f"its call is being ended: {entry.call.cancelled}")
         if state.outcomes is not None and state.round > entry.call.rounds.number:
             entry.call.catch_up(state)
         return entry.call
