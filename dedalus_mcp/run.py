@@ -15,6 +15,7 @@ import sys
 import threading
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, cast
 
@@ -32,6 +33,7 @@ from dedalus_mcp.transport import Channel, Duplex, Host, Received, Receiver, Tar
 from dedalus_mcp.types.revisions import V2025_03_26
 
 if TYPE_CHECKING:
+    from dedalus_mcp_transports.http_serve import HttpServer
     from dedalus_mcp_transports.http_server import HttpApp
     from dedalus_mcp_transports.http_settings import HttpSettings
 
@@ -52,6 +54,13 @@ LOOP_GRACE_SECONDS = 1.0
 def run(server: MCPServer, transport: Transport = "stdio", settings: Mapping[str, Any] | None = None) -> None:
     """Serve as a whole program: see `MCPServer.run`."""
     opened = _opened(server, transport, settings or {})
+    if _is_host(opened) and getattr(opened, "workers", 1) > 1:
+        cast("HttpServer", opened).prefork(Hosted(server), partial(_run_program, server))
+    else:
+        _run_program(server, opened)
+
+
+def _run_program(server: MCPServer, opened: Host | Target | Duplex) -> None:
     # From a thread, since the loop itself is what may be stuck.
     leaving = threading.Timer(THREAD_GRACE_SECONDS + LOOP_GRACE_SECONDS, os._exit, (0,))
     leaving.daemon = True
@@ -102,8 +111,14 @@ def _opened(server: MCPServer, transport: Transport, settings: Mapping[str, Any]
 
 
 def _completed(server: MCPServer, settings: HttpSettings) -> HttpSettings:
-    """The settings of an application, and for those left open what the server says."""
-    return msgspec.structs.replace(settings, security=settings.security or server.http_security)
+    """The settings of an application, and for those left open what the server or the environment says."""
+    from dedalus_mcp_transports.http_options import keys_of_environment  # noqa: PLC0415 - loaded where it is used
+
+    keys = settings.state_keys or server.state_keys or keys_of_environment(os.environ)
+    if not server.state_keys:  # what it seals itself is sealed under the same
+        server.seal_under(keys)
+    security = settings.security or server.http_security
+    return msgspec.structs.replace(settings, security=security, state_keys=keys)
 
 
 def _loop_for(opened: Host | Target | Duplex) -> dict[str, Any]:

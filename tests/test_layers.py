@@ -78,7 +78,7 @@ THIRD_PARTY_OF = {
     "dedalus_mcp.schema.json_schema": {"jsonschema_rs"},  # only when an author gives a schema
     "dedalus_mcp.server.seal": {"cryptography"},  # the extra `seal`
     "dedalus_mcp_transports.http_client": {"httpx"},
-    "dedalus_mcp_transports.http_serve": {"uvicorn"},
+    "dedalus_mcp_transports.http_uvicorn": {"uvicorn"},
 }
 """What one module may import besides."""
 

@@ -1,14 +1,14 @@
-"""A server: what it offers, and how it is reached.
+"""A server: what it offers.
 
-Layer: L4; `serve` and `run` are doors to `dedalus_mcp.run`.
+Layer: L4.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
+from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET, UnsetType
 
@@ -24,6 +24,7 @@ from dedalus_mcp.server.parking import Parking
 from dedalus_mcp.server.prompts import Prompts
 from dedalus_mcp.server.resources import Resources
 from dedalus_mcp.server.seal import Seal
+from dedalus_mcp.server.serving import Serving
 from dedalus_mcp.server.specs import (
     CompletionSpec,
     PromptSpec,
@@ -38,7 +39,6 @@ from dedalus_mcp.server.telling import Telling
 from dedalus_mcp.server.tools import Tools
 from dedalus_mcp.session import ServerSession
 from dedalus_mcp.threads import Threads
-from dedalus_mcp.transport import Duplex, Host, Target
 from dedalus_mcp.types import (
     CallToolResult,
     Completion,
@@ -61,16 +61,12 @@ from dedalus_mcp.types import (
 )
 
 if TYPE_CHECKING:
-    from dedalus_mcp_transports.http_options import AppOptions, ServeOptions
     from dedalus_mcp_transports.http_security import TransportSecuritySettings
 
-__all__ = ("ASGIApp", "MCPServer")
-
-ASGIApp: TypeAlias = Callable[[Any, Any, Any], Coroutine[Any, Any, None]]
-"""An application as ASGI defines it: `await app(scope, receive, send)`."""
+__all__ = ("MCPServer",)
 
 
-class MCPServer(Telling):
+class MCPServer(Telling, Serving):
     """A Model Context Protocol server.
 
     Args:
@@ -92,7 +88,8 @@ class MCPServer(Telling):
             too; None for this server alone.
         state_keys: Secrets of at least 32 bytes, under which the state of calls that ask in rounds is
             sealed: then any process that has them goes on with such a call, also after a restart.  The
-            first seals, all open.  Needs the extra `seal`.
+            first seals, all open.  Needs the extra `seal`.  Where there are none, `DEDALUS_MCP_STATE_KEYS` is
+            read (keys separated by commas) when an HTTP application is made.
 
     Raises:
         ValueError: A state key is too short.
@@ -102,6 +99,7 @@ class MCPServer(Telling):
         instructions: As given.
         config: As given.
         http_security: As given.
+        state_keys: As given, here or to what serves over HTTP.
         tools: The registered tools.
         prompts: The registered prompts.
         resources: The registered resources and resource templates.
@@ -142,8 +140,8 @@ class MCPServer(Telling):
         self.prompts = Prompts(self.bus)
         self.resources = Resources(self.threads, self.bus)
         self.completions = Completions(self.prompts, self.resources, self.config.completion_limit)
-        seal = Seal(state_keys) if state_keys else None
-        self.parkings = PerLoop(lambda: Parking(self.config.parking, self.name, seal))
+        self.seal_under(state_keys)
+        self.parkings = PerLoop(lambda: Parking(self.config.parking, self.name, self._seal))
         self._experimental = {key: dict(value) for key, value in (experimental_capabilities or {}).items()} or None
         self._lifespan = Lifespan(None if lifespan is None else lambda: lifespan(self))
 
@@ -314,71 +312,26 @@ class MCPServer(Telling):
         """
         return await asks.elicit(params, timeout)
 
-    # Serving.
+    # For those who host a server themselves; `Serving` has the ready ways.
+
+    def seal_under(self, keys: Sequence[bytes | str]) -> None:
+        """Use other state keys, from the next event loop on that serves.
+
+        Raises:
+            ValueError: A key is too short.
+            ImportError: The extra `seal` is not installed.
+        """
+        self._seal = Seal(keys) if keys else None
+        self.state_keys = keys
 
     def running(self) -> AbstractAsyncContextManager[Any]:
         """Hold the lifespan open; every connection that is served does."""
         return self._lifespan.running()
 
     def answering(self, session: ServerSession | None = None) -> Answering:
-        """Return what answers one connection; for those who host a server themselves.
+        """Return what answers one connection.
 
         Args:
             session: What was agreed on with the client already; nothing if None.
         """
         return Answering(self, session)
-
-    def asgi_app(self, *, bound_host: str | None = None, **settings: Unpack[AppOptions]) -> ASGIApp:
-        """Return an ASGI application that serves streamable HTTP, of every revision at one path.
-
-        It mounts anywhere, needs no lifespan and answers one where it is offered.
-
-        Args:
-            bound_host: The host that it will be reached at, where that is known: then it is
-                allowed besides loopback.
-            settings: The fields of `dedalus_mcp_transports.http_settings.HttpSettings`.
-
-        Raises:
-            TypeError: There is no such setting.
-            ValueError: A setting's value is not legal, or that of an environment variable.
-        """
-        from dedalus_mcp.run import asgi_app  # noqa: PLC0415 - the door: run knows the transports
-
-        return asgi_app(self, bound_host, settings)
-
-    async def serve(self, transport: str | Host | Target | Duplex = "stdio", **settings: Unpack[ServeOptions]) -> None:
-        """Serve until the client ends, or the program is told to stop (SIGINT, SIGTERM), and return then.
-
-        Args:
-            transport: "stdio"; "streamable-http", on 127.0.0.1 and port 8000 or `PORT`, with
-                `settings`; an `HttpServer`, which has its own; something that opens the program's own
-                connection, such as `ServerStdio(max_frame=...)`; or a connection (`Duplex`) to serve
-                one client on, which no signal ends.
-            settings: The fields of `HttpServer` and of `HttpSettings`, such as `host`, `port` and `path`.
-
-        Raises:
-            TypeError: There is no such setting.
-            ValueError: There is no such transport, or a setting's value is not legal.
-            OSError: The address cannot be listened on.
-        """
-        from dedalus_mcp.run import serve  # noqa: PLC0415 - the door: run knows the transports
-
-        await serve(self, transport, settings)
-
-    def run(self, transport: str | Host | Target | Duplex = "stdio", **settings: Unpack[ServeOptions]) -> None:
-        """Serve, as a whole program: starts an event loop and returns when all is over.
-
-        HTTP is served by httptools and uvloop where they are installed (`dedalus-mcp[fast]`).
-
-        Args:
-            transport: See `serve`.
-            settings: See there.
-
-        Raises:
-            TypeError: There is no such setting.
-            ValueError: There is no such transport, or a setting's value is not legal.
-            OSError: The address cannot be listened on.
-        """
-        from dedalus_mcp.run import run  # noqa: PLC0415 - the door: run knows the transports
-
-        run(self, transport, settings)

@@ -6,7 +6,16 @@ from typing import get_args, get_origin, get_type_hints
 
 import pytest
 
-from dedalus_mcp_transports.http_options import AppOptions, ServeOptions, http_server, http_settings
+from dedalus_mcp import MCPServer
+from dedalus_mcp.transport import Application
+from dedalus_mcp_transports.http_options import (
+    KEYS,
+    AppOptions,
+    ServeOptions,
+    http_server,
+    http_settings,
+    keys_of_environment,
+)
 from dedalus_mcp_transports.http_serve import HttpServer
 from dedalus_mcp_transports.http_settings import HttpSettings
 
@@ -38,9 +47,47 @@ def test_where_to_listen_is_no_setting_of_an_application() -> None:
         http_settings({"port": 1})
 
 
+def test_keys_are_read_from_the_environment_in_their_order() -> None:
+    keys = "a" * 32, "b" * 40
+
+    assert keys_of_environment({KEYS: f" {keys[0]},{keys[1]},"}) == keys
+    assert keys_of_environment({}) == keys_of_environment({KEYS: " "}) == ()
+
+
+def test_a_key_in_the_environment_that_is_too_short_is_told_but_not_shown() -> None:
+    with pytest.raises(ValueError, match=rf"^{KEYS}: state_keys\[1\] has 6 bytes") as caught:
+        keys_of_environment({KEYS: f"{'a' * 32},secret"})
+
+    assert "secret" not in str(caught.value)
+
+
+def test_keys_said_nearest_to_the_application_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of the settings, else those of the server, else those of the environment."""
+    found: list[object] = []
+
+    class Host(HttpServer, frozen=True):
+        async def serve(self, application: Application) -> None:
+            found.append(self.settings.state_keys)
+
+    monkeypatch.setenv(KEYS, "e" * 32)
+    of_server, of_settings = ["s" * 32], ["h" * 32]
+    MCPServer("test").run(Host())
+    MCPServer("test", state_keys=of_server).run(Host())
+    MCPServer("test", state_keys=of_server).run(Host(settings=HttpSettings(state_keys=of_settings)))
+
+    assert found == [("e" * 32,), of_server, of_settings]
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("port", -1), ("port", 65536), ("drain_seconds", -1), ("log_level", "loud"), ("ssl_keyfile", "key.pem")],
+    [
+        ("port", -1),
+        ("port", 65536),
+        ("workers", 0),
+        ("drain_seconds", -1),
+        ("log_level", "loud"),
+        ("ssl_keyfile", "key.pem"),
+    ],
 )
 def test_a_value_that_is_not_legal_is_told_by_name(name: str, value: object) -> None:
     with pytest.raises(ValueError, match=rf"^{name}"):

@@ -17,7 +17,9 @@ from dedalus_mcp_transports.http_security import TransportSecuritySettings
 from dedalus_mcp_transports.http_serve import HttpServer
 from dedalus_mcp_transports.http_settings import HttpSettings
 
-__all__ = ("AppOptions", "ServeOptions", "http_server", "http_settings")
+__all__ = ("AppOptions", "ServeOptions", "http_server", "http_settings", "keys_of_environment")
+
+KEYS = "DEDALUS_MCP_STATE_KEYS"
 
 
 class AppOptions(TypedDict, total=False):
@@ -51,6 +53,7 @@ class ServeOptions(AppOptions, total=False):
     fd: int | None
     ssl_certfile: str | os.PathLike[str] | None
     ssl_keyfile: str | os.PathLike[str] | None
+    workers: int
     drain_seconds: float
     log_level: str
 
@@ -80,6 +83,20 @@ def http_server(options: Mapping[str, Any]) -> HttpServer:
     _check(options, (*_OF_SERVER, *_OF_APP))
     settings = HttpSettings(**{name: value for name, value in options.items() if name in _OF_APP})
     return HttpServer(settings=settings, **{name: value for name, value in options.items() if name in _OF_SERVER})
+
+
+def keys_of_environment(environment: Mapping[str, str]) -> tuple[str, ...]:
+    """Read `DEDALUS_MCP_STATE_KEYS`: keys separated by commas, the one that seals first.
+
+    Raises:
+        ValueError: A key is too short; it names the variable, and not the key.
+    """
+    keys = tuple(each.strip() for each in environment.get(KEYS, "").split(",") if each.strip())
+    try:
+        HttpSettings(state_keys=keys)
+    except ValueError as error:
+        raise ValueError(f"{KEYS}: {error}") from None
+    return keys
 
 
 def _check(options: Iterable[str], legal: Iterable[str]) -> None:

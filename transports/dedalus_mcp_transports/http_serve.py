@@ -9,40 +9,36 @@ Layer: L5.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
-import signal
 import socket
 import sys
-import threading
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
-from types import FrameType
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
-import anyio
-import msgspec
+from msgspec import Struct, structs
 
-from dedalus_mcp.transport import Application
+from dedalus_mcp.transport import Application, Host
 from dedalus_mcp_transports.http_server import HttpApp
 from dedalus_mcp_transports.http_settings import HttpSettings
 from dedalus_mcp_transports.http_sockets import address_of, listening
+from dedalus_mcp_transports.http_workers import Supervisor
 
 if TYPE_CHECKING:
-    import uvicorn
+    from dedalus_mcp_transports.http_uvicorn import DrainingServer
 
 __all__ = ("DEFAULT_PORT", "HttpServer", "port_of_environment")
 
 DEFAULT_PORT = 8000
 LOG_LEVELS = ("critical", "error", "warning", "info", "debug", "trace")
-CLOSING_SECONDS = 2
-"""How long uvicorn waits for connections after the drain, in seconds; by then none has anything to say."""
+ENDING_SECONDS = 6
+"""How long a worker may take to end after the drain, in seconds: handlers, connections, threads have their grace."""
 
 logger = logging.getLogger("dedalus_mcp")
 
 
-class HttpServer(msgspec.Struct, frozen=True, kw_only=True):
+class HttpServer(Struct, frozen=True, kw_only=True):
     """Where and how to serve streamable HTTP; a `Host`.
 
     Attributes:
@@ -53,6 +49,8 @@ class HttpServer(msgspec.Struct, frozen=True, kw_only=True):
         ssl_certfile: The file with the certificate, for TLS.
         ssl_keyfile: The file with its key, where that is another.
         settings: The settings of the application.
+        workers: How many processes serve, of those that `MCPServer.run` starts.  More than one need `state_keys`,
+            which they share; clients of revisions with sessions are served without (`stateless`) then.
         drain_seconds: How long running calls may go on once the program is told to stop.
         log_level: uvicorn's: critical, error, warning, info, debug or trace.
 
@@ -67,12 +65,15 @@ class HttpServer(msgspec.Struct, frozen=True, kw_only=True):
     ssl_certfile: str | os.PathLike[str] | None = None
     ssl_keyfile: str | os.PathLike[str] | None = None
     settings: HttpSettings = HttpSettings()
+    workers: int = 1
     drain_seconds: float = 5.0
     log_level: str = "warning"
 
     def __post_init__(self) -> None:
         if self.port is not None and not 0 <= self.port <= 65535:
             raise ValueError(f"port is a number from 0 to 65535, not {self.port!r:.40}")
+        if self.workers < 1:
+            raise ValueError(f"workers must be at least 1, not {self.workers!r:.40}")
         if self.drain_seconds < 0:
             raise ValueError(f"drain_seconds is not negative, as {self.drain_seconds!r:.40} is")
         if self.log_level not in LOG_LEVELS:
@@ -87,29 +88,64 @@ class HttpServer(msgspec.Struct, frozen=True, kw_only=True):
             ValueError: `PORT` is no port number, or a setting is not legal.
             OSError: The address cannot be listened on, or a file of TLS cannot be read.
         """
-        app = HttpApp(application, self.settings, bound_host=self.host)
-        config = self._config(app)
-        port = port_of_environment() if self.port is None else self.port
-        with listening(self.host, port, uds=self.uds, fd=self.fd) as sockets:
+        if self.workers > 1:
+            raise ValueError("workers= goes with MCPServer.run: processes are forked before an event loop runs")
+        server = self.serving(application)
+        with self._listening() as sockets:
             self._announce(sockets)
-            await _draining(app, self.drain_seconds)(config).serve(sockets)
+            await server.serve(sockets)
 
-    def _config(self, app: HttpApp) -> uvicorn.Config:
-        import uvicorn  # noqa: PLC0415 - loaded where it is used
+    def prefork(self, application: Application, run: Callable[[Host], object]) -> None:
+        """Serve in several processes, each of which calls `run`, until the program is told to stop.
 
-        config = uvicorn.Config(
-            app,
+        Args:
+            application: What is to be served; only looked at here.
+            run: Serves it on the host that it is given, in an event loop of its own.
+
+        Raises:
+            ValueError: As for `serve`; or there are no `state_keys`, or no way to make processes here.
+            OSError: As for `serve`.
+            RuntimeError: A worker ended again and again.
+        """
+        if not self.settings.state_keys:
+            raise ValueError(
+                f"workers={self.workers} needs state_keys=[...]: any worker may get the next request of a client, and "
+                "must be able to read what another has given it.  Make one by secrets.token_hex(32), keep it secret"
+            )
+        ready = structs.replace(self, workers=1, settings=structs.replace(self.settings, stateless=True))
+        ready.serving(application)  # now, while whoever starts the program still hears what is wrong
+        with self._listening() as sockets:
+            worker = _Worker(ready, sockets)
+            supervisor = Supervisor(self.workers, lambda: run(worker), self.drain_seconds + ENDING_SECONDS)
+            self._announce(sockets)
+            supervisor.run()
+
+    def serving(self, application: Application, supervisor: int | None = None) -> DrainingServer:
+        """Return what serves an application once it is given sockets.
+
+        Args:
+            application: The application.
+            supervisor: The process that looks after this one, where there is such.
+
+        Raises:
+            ValueError: A setting is not legal.
+            OSError: A file of TLS cannot be read.
+        """
+        from dedalus_mcp_transports.http_uvicorn import DrainingServer  # noqa: PLC0415 - loads uvicorn
+
+        return DrainingServer(
+            HttpApp(application, self.settings, bound_host=self.host),
+            drain=self.drain_seconds,
+            supervisor=supervisor,
             log_level=self.log_level,
-            access_log=False,
-            lifespan="off",
-            ws="none",
             h11_max_incomplete_event_size=self.settings.max_head,
             ssl_certfile=self.ssl_certfile,
             ssl_keyfile=self.ssl_keyfile,
-            timeout_graceful_shutdown=int(self.drain_seconds) + CLOSING_SECONDS,
         )
-        config.load()  # now, while whoever starts the program still hears what is wrong with it
-        return config
+
+    def _listening(self) -> AbstractContextManager[list[socket.socket]]:
+        port = port_of_environment() if self.port is None else self.port
+        return listening(self.host, port, uds=self.uds, fd=self.fd)
 
     def _announce(self, sockets: list[socket.socket]) -> None:
         """Say where clients find it, to people who have set up no logging too."""
@@ -135,40 +171,14 @@ def port_of_environment() -> int:
     return int(said)
 
 
-def _draining(app: HttpApp, seconds: float) -> type[uvicorn.Server]:
-    """A uvicorn server that drains the application before it waits for its connections."""
-    import uvicorn  # noqa: PLC0415 - loaded where it is used
+class _Worker:
+    """A `Host`: what one of several processes serves on, with what it has from the one that started it."""
 
-    class Server(uvicorn.Server):
-        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-            for server in getattr(self, "servers", ()):
-                server.close()  # no new connections while the old ones are drained
-            with self._drain:
-                await app.aclose(seconds)
-            await super().shutdown(sockets)
+    def __init__(self, server: HttpServer, sockets: list[socket.socket]) -> None:
+        self._server = server
+        self._sockets = sockets
+        self._supervisor = os.getpid()
 
-        @contextmanager
-        def capture_signals(self) -> Generator[None]:
-            self._loop, self._drain = asyncio.get_running_loop(), anyio.CancelScope()
-            with _handled(self.handle_exit):  # uvicorn's own raises the signal again in the end, which kills us
-                yield
-
-        def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-            super().handle_exit(sig, frame)
-            if self.force_exit:  # Ctrl-C again
-                self._loop.call_soon_threadsafe(self._drain.cancel)
-
-    return Server
-
-
-@contextmanager
-def _handled(handle: Callable[[int, FrameType | None], None]) -> Generator[None]:
-    if threading.current_thread() is not threading.main_thread():  # only there signals can be had
-        yield
-        return
-    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler or signal.SIG_DFL)
+    async def serve(self, application: Application) -> None:
+        """Serve until the supervisor says so, or is gone."""
+        await self._server.serving(application, self._supervisor).serve(self._sockets)
