@@ -24,6 +24,8 @@ from dedalus_mcp_transports.http_server import HttpApp
 
 __all__ = ("DrainingServer",)
 
+DEFAULT_MAX_HEAD = 64 << 10
+"""Bytes of a head that is not complete: h11's own default."""
 CLOSING_SECONDS = 2
 """How long uvicorn waits for connections after the drain, in seconds; by then none has anything to say."""
 
@@ -52,6 +54,7 @@ class DrainingServer(uvicorn.Server):
     ) -> None:
         config = uvicorn.Config(
             app,
+            http=_http_protocol(),
             access_log=False,
             lifespan="off",
             ws="none",
@@ -96,3 +99,33 @@ class DrainingServer(uvicorn.Server):
         super().handle_exit(sig, frame)
         if self.force_exit:  # Ctrl-C again
             self._loop.call_soon_threadsafe(self._draining.cancel)
+
+
+def _http_protocol() -> Any:
+    """Return httptools' parser where it is installed, with a bound that it lacks; else h11's, which has one."""
+    try:
+        from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol  # noqa: PLC0415 - needs an extra
+    except ImportError:
+        return "h11"
+
+    class Bounded(HttpToolsProtocol):
+        _head: int | None = None  # bytes of a head that is not complete, but for the piece it began in
+
+        def on_message_begin(self) -> None:
+            super().on_message_begin()
+            self._head = 0
+
+        def on_headers_complete(self) -> None:
+            self._head = None
+            super().on_headers_complete()
+
+        def data_received(self, data: bytes) -> None:
+            if self._head is not None:
+                self._head += len(data)
+            super().data_received(data)
+            limit = self.config.h11_max_incomplete_event_size or DEFAULT_MAX_HEAD
+            if self._head is not None and self._head > limit and not self.transport.is_closing():
+                self._head = None
+                self.send_400_response("The head of the request is too long")
+
+    return Bounded
