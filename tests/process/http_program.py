@@ -14,7 +14,7 @@ from pathlib import Path
 
 import anyio
 
-from dedalus_mcp import MCPServer, get_context, tool
+from dedalus_mcp import MCPServer, get_context, tool, types
 
 __all__ = ()
 
@@ -60,8 +60,21 @@ async def never_ends() -> None:
         say("cleaned up")
 
 
+@tool
+async def asks() -> str:
+    """Say which process asks, and in the result which has heard the answer."""
+    say(f"asks {os.getpid()}")
+    answer = await server.request_elicitation(
+        types.ElicitRequestParams(
+            message="Sure?",
+            requestedSchema={"type": "object", "properties": {"sure": {"type": "boolean"}}, "required": ["sure"]},
+        )
+    )
+    return f"{answer.action} {os.getpid()}"
+
+
 server = MCPServer("program", lifespan=life)
-server.collect(pid, hold_the_loop, finish_in, never_ends)
+server.collect(pid, hold_the_loop, finish_in, never_ends, asks)
 
 if __name__ == "__main__":
     server.run("streamable-http", **json.loads(sys.argv[1]))

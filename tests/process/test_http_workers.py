@@ -17,6 +17,7 @@ import pytest
 
 from dedalus_mcp import MCPServer
 from dedalus_mcp_transports.http_workers import MAX_FAILURES
+from tests.interaction.raw import envelope
 from tests.interaction.reach import ENV, PATIENCE
 from tests.process.child import INHERITED
 from tests.process.http_client import MODERN, client_at
@@ -171,6 +172,30 @@ async def test_workers_without_keys_refuse_to_start_and_say_why(log: Path, keys:
 async def test_processes_are_not_forked_from_a_running_loop() -> None:
     with pytest.raises(ValueError, match=r"workers= goes with MCPServer\.run"):
         await MCPServer("test").serve("streamable-http", port=0, workers=2)
+
+
+async def test_a_call_that_asks_goes_on_though_the_worker_that_asked_is_gone(log: Path) -> None:
+    with running(log, **WORKERS) as program:
+        url, workers = program.url, workers_of(program)
+        params: dict[str, Any] = {"name": "asks", "arguments": {}}
+        params["_meta"] = envelope(MODERN, {"elicitation": {}})
+        names = {"mcp-method": "tools/call", "mcp-name": "asks"}
+        async with client_at(url, MODERN) as client:
+            message = {"id": 1, "method": "tools/call", "params": params}
+            asked = (await client.post(message, **names)).json()["result"]
+        (asker,) = (int(line.split()[1]) for line in program.said.splitlines() if line.startswith("asks "))
+        assert asker in {worker.pid for worker in workers}
+        psutil.Process(asker).kill()
+        until(lambda: not psutil.pid_exists(asker))
+        (key,) = asked["inputRequests"]
+        params["inputResponses"] = {key: {"action": "accept", "content": {"sure": True}}}
+        params["requestState"] = asked["requestState"]
+        async with client_at(url, MODERN) as client:
+            message = {"id": 2, "method": "tools/call", "params": params}
+            result = (await client.post(message, **names)).json()["result"]
+
+        said, pid = result["content"][0]["text"].split()
+        assert (said, int(pid) != asker) == ("accept", True)
 
 
 # The supervisor, with other work than to serve.

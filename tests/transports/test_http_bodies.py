@@ -135,14 +135,14 @@ async def test_nothing_runs_on_for_bodies_that_have_come() -> None:
     connection, bodies = Connection(), Bodies(4, 60)
     connection.feed(b"x", more=False)
     await bodies.read(connection.request, connection.receive, connection.send)
-    bodies.close()
+    bodies.stop()
     await back_to(before)
 
-    bodies.close()  # twice is once
+    bodies.stop()  # twice is once
     again = Connection()
     again.feed(b"y", more=False)
     assert await bodies.read(again.request, again.receive, again.send) == b"y"
-    bodies.close()
+    bodies.stop()
     await back_to(before)
 
 

@@ -6,18 +6,23 @@ import logging
 import re
 import signal
 import socket
+import threading
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
 
 import anyio
 import pytest
 
-from dedalus_mcp import MCPServer
+from dedalus_mcp import MCPServer, get_context, tool
 from dedalus_mcp.run import Hosted
 from dedalus_mcp_transports.http_security import TransportSecuritySettings
 from dedalus_mcp_transports.http_serve import DEFAULT_PORT, HttpServer, port_of_environment
 from dedalus_mcp_transports.http_settings import HttpSettings
+from tests.client.counting import back_to, living_tasks
 from tests.interaction.server import make
+from tests.process.http_client import client_at
 from tests.transports.asgi import using
 
 
@@ -76,6 +81,73 @@ async def test_serving_ends_when_it_is_cancelled_and_gives_the_signals_back(capl
 
     assert re.fullmatch(r"Serving MCP at http://127\.0\.0\.1:\d+/here", caplog.messages[0])
     assert (signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)) == before
+
+
+class Told(logging.Handler):
+    """Takes the address of what begins to serve."""
+
+    def __init__(self, caplog: pytest.LogCaptureFixture) -> None:
+        super().__init__()
+        self.url = ""
+        self.here = anyio.Event()
+        caplog.set_level(logging.INFO, "dedalus_mcp")
+        logging.getLogger("dedalus_mcp").addHandler(self)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.url = record.getMessage().rpartition(" ")[2]
+        self.here.set()
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_serving_that_is_cancelled_takes_down_what_it_has_set_up(caplog: pytest.LogCaptureFixture) -> None:
+    log: list[str] = []
+
+    @asynccontextmanager
+    async def life(server: MCPServer) -> AsyncGenerator[None]:
+        yield
+        log.append("left")
+
+    @tool
+    async def hold() -> None:
+        await get_context().report_progress(1)
+        try:
+            await anyio.sleep_forever()
+        finally:
+            log.append("cleaned up")
+
+    server, told, before = MCPServer("test", lifespan=life), Told(caplog), living_tasks()
+    server.collect(hold)
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as group:
+            group.start_soon(partial(server.serve, "http", port=0))
+            await told.here.wait()
+            async with client_at(told.url, "2026-07-28") as client, client.stream(1, "hold") as call:
+                await call.message()
+                group.cancel_scope.cancel()
+
+    assert log == ["cleaned up", "left"]
+    await back_to(before)
+
+
+def test_serving_in_a_thread_leaves_the_signals_alone(caplog: pytest.LogCaptureFixture) -> None:
+    handlers = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
+    found: list[object] = []
+
+    async def serve() -> None:
+        told = Told(caplog)
+        async with anyio.create_task_group() as group:
+            group.start_soon(partial(make().serve, "http", port=0))
+            await told.here.wait()
+            async with client_at(told.url, "2025-11-25") as client:
+                found.append(await client.tool(1, "echo", text="x"))
+            found.append((signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)))
+            group.cancel_scope.cancel()
+
+    thread = threading.Thread(target=anyio.run, args=(serve,))
+    thread.start()
+    thread.join(10)
+
+    assert found == ["x", handlers]
 
 
 @pytest.mark.parametrize("transport", ["stdio", HttpServer(), "carrier-pigeon"], ids=str)

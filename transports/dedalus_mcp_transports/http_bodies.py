@@ -60,21 +60,21 @@ class Bodies:
         finally:
             self._awaited.discard(send)
 
-    def close(self) -> None:
+    def stop(self) -> None:
         """Look after nobody any more, until the next is read."""
         if self._watching is not None:
             self._watching.cancel()
+            self._watching = None
 
     async def _watch(self, scope: anyio.CancelScope) -> None:
-        try:
-            with scope:
-                while self._awaited:
-                    before = set(self._awaited)
-                    await anyio.sleep(self._seconds)
-                    for send in before & self._awaited:
-                        self._awaited.remove(send)
-                        self._tasks.start(partial(self._too_slow, send), lambda: None, detached=True)
-        finally:
+        with scope:
+            while self._awaited:
+                before = set(self._awaited)
+                await anyio.sleep(self._seconds)
+                for send in before & self._awaited:
+                    self._awaited.remove(send)
+                    self._tasks.start(partial(self._too_slow, send), lambda: None, detached=True)
+        if self._watching is scope:
             self._watching = None
 
     async def _too_slow(self, send: Send) -> None:

@@ -6,6 +6,7 @@ Layer: L5.
 from __future__ import annotations
 
 import logging
+from functools import partial
 
 import anyio
 
@@ -77,29 +78,35 @@ class Pulse:
         self._seconds = seconds
         self._read: dict[Send, PostChannel] = {}  # by the connection: a resumed stream has a new one
         self._tasks = Tasks()
-        self._beating = False
+        self._beating: anyio.CancelScope | None = None
+
+    def stop(self) -> None:
+        """There are no streams any more."""
+        if self._beating is not None:
+            self._beating.cancel()
+            self._beating = None
 
     async def attend(self, channel: PostChannel, receive: Receive, send: Send) -> None:
         """Wait for the end of a response, or of its connection: `channel.read_by` tells which."""
         self._read[send] = channel
-        if not self._beating:
-            self._beating = True
-            self._tasks.start(self._beat, lambda: None, detached=True)
+        if self._beating is None:
+            self._beating = anyio.CancelScope()
+            self._tasks.start(partial(self._beat, self._beating), lambda: None, detached=True)
         try:
             while (await receive())["type"] != "http.disconnect":
                 pass
         finally:
             self._read.pop(send, None)
 
-    async def _beat(self) -> None:
-        try:
+    async def _beat(self, scope: anyio.CancelScope) -> None:
+        with scope:
             while self._read:
                 before = set(self._read)
                 await anyio.sleep(self._seconds)
                 for send in before & self._read.keys():
                     self._tasks.start(self._read[send].beat, lambda: None, detached=True)
-        finally:
-            self._beating = False
+        if self._beating is scope:
+            self._beating = None
 
 
 async def end_all(channels: list[PostChannel], status: int) -> None:

@@ -61,7 +61,7 @@ class Service:
         self.draining = False
         self._life = Life(application)
         self._bodies = Bodies(settings.max_body, settings.body_seconds)
-        pulse = Pulse(settings.keep_alive_seconds)
+        self._pulse = pulse = Pulse(settings.keep_alive_seconds)
         form = Form.JSON if settings.json_only else Form.STREAM if settings.always_stream else Form.LATE
         self._modern = Modern(application, form, pulse)
         legacy = Stateless if settings.stateless else Stateful
@@ -118,7 +118,8 @@ class Service:
             await end_all(unanswered, 503)
             for receiver in receivers:
                 await receiver.idle()
-        self._bodies.close()
+        self._bodies.stop()
+        self._pulse.stop()
         await self._life.leave()
         self.ready = self.draining = False
 

@@ -63,7 +63,7 @@ class Stateful:
 
     def stop(self) -> list[Receiver]:
         """Take nothing more from any session, end their streams, and return their conversations."""
-        self._stopped = self._sessions.close()
+        self._stopped += self._sessions.close()  # those of a drain that was cut too
         self._sweep.stop()
         for session in self._stopped:
             session.stream.end()

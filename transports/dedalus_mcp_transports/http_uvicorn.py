@@ -66,6 +66,18 @@ class DrainingServer(uvicorn.Server):
         self._app = app
         self._drain = drain
         self._supervisor = supervisor
+        self._draining: anyio.CancelScope | None = None
+        self._over = False
+
+    async def serve(self, sockets: list[socket] | None = None) -> None:
+        """Serve until it is told to end; when it is cancelled, it ends at once, and in order."""
+        try:
+            await super().serve(sockets)
+        finally:
+            if self.started and not self._over:
+                self.force_exit = True
+                with anyio.move_on_after(CLOSING_SECONDS, shield=True):
+                    await self.shutdown(sockets)
 
     async def on_tick(self, counter: int) -> bool:
         """Whether it is to end."""
@@ -75,14 +87,17 @@ class DrainingServer(uvicorn.Server):
         """Drain, and close what is left."""
         for server in self.servers:
             server.close()  # no new connections while the old ones are drained
-        with self._draining:
-            await self._app.aclose(self._drain)
+        with anyio.CancelScope() as self._draining:
+            await self._app.aclose(0.0 if self.force_exit else self._drain)
+        if self._draining.cancelled_caught:
+            await self._app.aclose()
         await super().shutdown(sockets)
+        self._over = True
 
     @contextmanager
     def capture_signals(self) -> Generator[None]:
         """Handle signals meanwhile; uvicorn's own raises them again in the end, which ends the program."""
-        self._loop, self._draining = asyncio.get_running_loop(), anyio.CancelScope()
+        self._loop = asyncio.get_running_loop()
         if threading.current_thread() is not threading.main_thread():  # only there signals can be had
             yield
             return
@@ -97,7 +112,7 @@ class DrainingServer(uvicorn.Server):
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Take a signal."""
         super().handle_exit(sig, frame)
-        if self.force_exit:  # Ctrl-C again
+        if self.force_exit and self._draining is not None:  # Ctrl-C again
             self._loop.call_soon_threadsafe(self._draining.cancel)
 
 
