@@ -16,7 +16,7 @@ import anyio
 from dedalus_mcp import MCPClient
 from tests.interaction.raw import Message, Raw, Scripted
 from tests.interaction.reach import Heard
-from tests.interaction.scripts import opened, text
+from tests.interaction.scripts import agree, opened, text
 
 __all__ = ("MODERN", "Play", "asks", "form", "page", "playing", "roots", "said", "sample")
 
@@ -106,6 +106,9 @@ async def playing(*outcomes: Message | None, **settings: Any) -> AsyncGenerator[
                 message = await raw.hear()
             except anyio.ClosedResourceError:  # by the test
                 return
+            if message.get("method") == "server/discover":  # a ping
+                await raw.say({"id": message["id"], "result": agree(MODERN)})
+                continue
             if message.get("method") not in CARRIERS:
                 play.notices.append(message)
                 continue
