@@ -196,7 +196,13 @@ class MCPClient(ChangeRequests, ResourceRequests, CompletionRequests):
         async def open_client() -> MCPClient:
             opened = open_target(target, headers=headers, auth=auth, http_client=http_client)
             link, agreement = await open_link(opened, opening)
-            return cls(link, agreement, opening, on_session_lost, max_rounds)
+            client = cls(link, agreement, opening, on_session_lost, max_rounds)
+            try:
+                await client._listening.begun()
+            except BaseException:
+                await client.close()
+                raise
+            return client
 
         return Connecting(open_client)
 

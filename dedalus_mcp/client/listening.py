@@ -59,6 +59,9 @@ logger = logging.getLogger("dedalus_mcp")
 # A stream that was open so long, in seconds, did its work: what ended it was some proxy's limit.
 LONG_LIVED = 30.0
 
+# How long connecting waits for the first acknowledgement, so that what is listed afterwards is watched.
+BEGIN_SECONDS = 1.0
+
 _TAGGED = (PROMPTS_LIST_CHANGED.name, RESOURCES_LIST_CHANGED.name, RESOURCES_UPDATED.name, TOOLS_LIST_CHANGED.name)
 
 
@@ -90,6 +93,7 @@ class Listening:
         self._wishes: list[_Wish] = []
         self._news = anyio.Event()
         self._running = False
+        self._begun = anyio.Event()
 
     def start(self, server: ServerCapabilities) -> None:
         """Listen to the changes of lists that there are callbacks for, as far as the server tells of them."""
@@ -101,6 +105,12 @@ class Listening:
         )
         if self._wanted() != SubscriptionFilter():
             self._wake()
+
+    async def begun(self) -> None:
+        """Return when the changes that `start` is about are heard, or will not be, or it takes too long."""
+        if self._running:
+            with anyio.move_on_after(BEGIN_SECONDS):
+                await self._begun.wait()
 
     async def subscribe(self, uri: str, timeout: Timeout | None) -> None:
         """Hear of changes of a resource; return when the server has agreed.
@@ -200,6 +210,7 @@ class Listening:
         subscription = self._next = Subscription(self._wanted())
         group.start_soon(self._listen, subscription)
         await subscription.settled()
+        self._begun.set()
         self._next = None
         if subscription.granted is None:
             self._took_nothing(subscription, broke=broke)

@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from dedalus_mcp import ConnectionLost, MCPClient, McpError, RequestTimeout
-from dedalus_mcp.client import patience, subscription
+from dedalus_mcp.client import listening, patience, subscription
 from dedalus_mcp.types import ResourceUpdatedNotificationParams
 from tests.client.counting import back_to, living_tasks
 from tests.interaction.raw import Message, Raw, Scripted
@@ -385,3 +385,69 @@ async def test_a_callback_may_subscribe_and_close() -> None:
         await server.until(listens=1)
         await server.tell(server.listens[0], TOOLS)
         await over.wait()
+
+
+async def test_connecting_waits_for_the_first_acknowledgement_but_not_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    """SUB-15, B092: what is listed after that is watched."""
+    monkeypatch.setattr(listening, "BEGIN_SECONDS", 0.01)
+
+    async def silent(server: Server, listen: Message) -> None:
+        return
+
+    for server in (Server(), Server(silent)):
+        async with listening_to(server, tools_list_changed=Heard()):
+            assert len(server.listens) == 1
+
+
+async def test_connecting_can_be_cancelled_while_it_waits_for_the_acknowledgement() -> None:
+    """B097."""
+    before = living_tasks()
+
+    async def cancel(server: Server, listen: Message) -> None:
+        group.cancel_scope.cancel()
+
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as group:
+            target = Scripted(group, Server(cancel).script)
+            await MCPClient.connect(target, tools_list_changed=Heard[Any]())
+    await back_to(before)
+
+
+async def test_a_subscription_made_while_another_is_asked_for_waits_for_its_own() -> None:
+    release = anyio.Event()
+
+    async def slow(server: Server, listen: Message) -> None:
+        if len(server.listens) == 1:
+            await server.raw.say({"method": "notifications/message", "params": {"level": "info", "data": 1}})
+            release.set()
+        else:
+            await server.grant(server.listens[0])
+            await server.grant(listen)
+
+    server = Server(slow)
+    async with listening_to(server) as client, anyio.create_task_group() as group:
+        group.start_soon(client.subscribe_resource, "r://a")
+        await release.wait()
+        with pytest.raises(RequestTimeout):
+            await client.subscribe_resource("r://b", timeout=0.01)
+        await server.grant(server.listens[0])
+        await client.subscribe_resource("r://c")
+
+    assert server.wanted(-1)["resourceSubscriptions"] == ["r://a", "r://c"]
+
+
+async def test_a_resource_unsubscribed_while_it_is_asked_for_is_not_listened_to() -> None:
+    async def slow(server: Server, listen: Message) -> None:
+        if len(server.listens) > 1:
+            await server.grant(listen)
+
+    server = Server(slow)
+    async with listening_to(server, resource_updated=Heard()) as client, anyio.create_task_group() as group:
+        group.start_soon(client.subscribe_resource, "r://a")
+        await server.until(listens=1)
+        group.start_soon(client.unsubscribe_resource, "r://a")
+        await anyio.wait_all_tasks_blocked()
+        await server.grant(server.listens[0])
+        await server.until(cancelled=1)
+
+    assert len(server.listens) == 1

@@ -13,14 +13,16 @@ import httpx
 import pytest
 import uvicorn
 
-from dedalus_mcp import Context, MCPClient, MCPServer, StdioServer, StreamableHttp, prompt, tool
+from dedalus_mcp import Context, HttpSse, MCPClient, MCPServer, StdioServer, StreamableHttp, prompt, tool
 from dedalus_mcp.client.opening import remembered
 from dedalus_mcp.errors import AuthRequiredError, ToolError
 from dedalus_mcp.run import open_target
 from dedalus_mcp.server.context import get_context
-from dedalus_mcp.types import ElicitRequestParams
+from dedalus_mcp.types import ElicitRequestParams, ResourceUpdatedNotificationParams
 from dedalus_mcp.types.revisions import LEGACY, REVISIONS
 from tests.client.counting import back_to, living_tasks
+from tests.interaction.reach import Heard
+from tests.interaction.resource_server import make
 from tests.transports.scripted_http import Asked, Talk, legacy, scripted
 
 ONLY_ASYNCIO = pytest.mark.parametrize("anyio_backend", ["asyncio"])  # uvicorn knows no other
@@ -182,13 +184,14 @@ class Unsignalled(uvicorn.Server):
 
 
 @asynccontextmanager
-async def serving() -> AsyncGenerator[str]:
+async def serving(server: MCPServer | None = None, **settings: Any) -> AsyncGenerator[str]:
     """Serve a server of ours on a port of this machine."""
-    server = MCPServer("test", version="3")
-    server.collect(add, count, ask, wait, say)
+    if server is None:
+        server = MCPServer("test", version="3")
+        server.collect(add, count, ask, wait, say)
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # else asyncio leaves Nagle on
     listener.bind(("127.0.0.1", 0))
-    config = uvicorn.Config(server.asgi_app(), log_level="warning", lifespan="on")
+    config = uvicorn.Config(server.asgi_app(**settings), log_level="warning", lifespan="on")
     host = Unsignalled(config)
     async with anyio.create_task_group() as group:
         group.start_soon(host.serve, [listener])
@@ -290,3 +293,42 @@ async def test_a_server_that_lost_the_session_gets_a_new_one() -> None:
         assert not (await client.call_tool("add", {"a": 1, "b": 2})).isError
 
     assert len(set(sessions) - {""}) == 2
+
+
+@ONLY_ASYNCIO
+async def test_a_server_that_lost_the_session_knows_the_subscriptions_of_the_next() -> None:
+    """B067: with our own server."""
+    sessions: list[str] = []
+
+    async def note(request: httpx.Request) -> None:
+        sessions.append(request.headers.get("mcp-session-id", ""))
+
+    heard = Heard[ResourceUpdatedNotificationParams]()
+    async with (
+        serving(make()) as url,
+        httpx.AsyncClient(event_hooks={"request": [note]}, trust_env=False) as http,
+        MCPClient.connect(url, revision="2025-11-25", http_client=http, resource_updated=heard) as client,
+    ):
+        await client.subscribe_resource("demo://text")
+        assert (await http.delete(url, headers={"mcp-session-id": sessions[-1]})).status_code == 204
+        await client.call_tool("touch", {"uri": "demo://text"})
+        await heard.wait(1)
+
+
+@ONLY_ASYNCIO
+async def test_a_server_of_ours_is_spoken_to_by_the_oldest_transport() -> None:
+    """HTTP-05, HTTP-06, HTTP-77: found at its address, or asked for."""
+    heard: list[float] = []
+    async with serving(sse_path="/sse") as url:
+        before = living_tasks()
+        address = url.replace("/mcp", "/sse")
+        for target in (address, HttpSse(address)):
+            async with MCPClient.connect(target, revision="2024-11-05") as client:
+                result = await client.call_tool("count", {"to": 3}, progress=lambda told: heard.append(told.progress))
+                assert not result.isError
+                with pytest.raises(TimeoutError):
+                    await client.call_tool("wait", timeout=0.1)
+                await client.ping()
+        await back_to(before + 2)  # the server's two connections may still be open
+
+    assert heard == [1, 2, 3] * 2
