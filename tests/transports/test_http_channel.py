@@ -286,6 +286,21 @@ async def test_a_reader_that_reads_nothing_delays_nobody_else(revision: str) -> 
         assert [message["params"]["progress"] for message in slow.messages[:-1]] == list(range(1, 1001))
 
 
+@eras
+@pytest.mark.parametrize("settings", [{"json_only": True}, {"always_stream": True}, {}], ids=str)
+async def test_a_request_is_not_over_before_its_response_is_sent(revision: str, settings: dict[str, Any]) -> None:
+    """Servers take an application that returns early for one that failed."""
+    async with serving(make(), **settings) as web:
+        client = await web.open(revision)
+        slow = client.tool(1, "echo", text="hi")
+        slow.stall()
+        await anyio.wait_all_tasks_blocked()
+        assert not slow.returned
+        slow.go_on()
+
+        assert (await slow.reply())["id"] == 1
+
+
 # The channel by itself.
 
 
