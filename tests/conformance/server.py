@@ -44,6 +44,7 @@ def make() -> MCPServer:
     server.collect(*_CONTENT, *_NOTICES, *_RULES, *_PROMPTS, *_RESOURCES)
     with server.binding():
         _asking_tools(server)
+        changes(server)
     return server
 
 
@@ -197,6 +198,37 @@ async def json_schema_2020_12_tool(contact: dict[str, Any]) -> str:
 
 
 _RULES = (test_missing_capability, take_mirrored, json_schema_2020_12_tool)
+
+
+# What they change.
+
+
+def changes(server: MCPServer) -> None:
+    """Tools that change a list, and change it back."""
+
+    @tool
+    async def test_trigger_tool_change() -> str:
+        """Add a tool, and remove it."""
+        server.collect(passing_tool)
+        server.tools.remove("passing_tool")
+        return "The list of tools has changed"
+
+    @tool
+    async def test_trigger_prompt_change() -> str:
+        """Add a prompt, and remove it."""
+        server.collect(passing_prompt)
+        server.prompts.remove("passing_prompt")
+        return "The list of prompts has changed"
+
+
+@tool
+async def passing_tool() -> None:
+    """Here and gone."""
+
+
+@prompt
+def passing_prompt() -> None:
+    """Here and gone."""
 
 
 # What they ask.

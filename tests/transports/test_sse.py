@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dedalus_mcp.errors import RemoteProtocolError
-from dedalus_mcp_transports.sse import Event, Events, comment, event, join, priming
+from dedalus_mcp_transports.sse import Event, Events, comment, event, join, priming, retry_after
 
 MARK = b"\xef\xbb\xbf"
 
@@ -52,6 +52,14 @@ def test_a_priming_event_has_an_id_and_no_data() -> None:
     """HTTP-36."""
     assert priming("s_0") == b"id: s_0\ndata: \n\n"
     assert priming("s_0", retry=500) == b"retry: 500\nid: s_0\ndata: \n\n"
+
+
+def test_a_time_to_wait_may_come_without_an_event() -> None:
+    """HTTP-37."""
+    events = Events()
+
+    assert events.feed(retry_after(250)) == []
+    assert events.retry == 250
 
 
 @pytest.mark.parametrize("text", ["a\nb", "a\rb", "a\0", "a\u2028b"], ids=ascii)
