@@ -32,6 +32,11 @@ if TYPE_CHECKING:
     from dedalus_mcp.jsonrpc.clock import Timeout as Timeout
     from dedalus_mcp.jsonrpc.peer import Limits as Limits
     from dedalus_mcp.schema.fields import Field as Field
+    from dedalus_mcp.schema.typed_forms import form as form
+    from dedalus_mcp.server.answers import Accepted as Accepted
+    from dedalus_mcp.server.answers import Cancelled as Cancelled
+    from dedalus_mcp.server.answers import Declined as Declined
+    from dedalus_mcp.server.audit import AskRecord as AskRecord
     from dedalus_mcp.server.changes import SubscriptionBus as SubscriptionBus
     from dedalus_mcp.server.config import ElicitationConfig as ElicitationConfig
     from dedalus_mcp.server.config import ServerConfig as ServerConfig
@@ -59,13 +64,17 @@ if TYPE_CHECKING:
     from dedalus_mcp_transports.stdio import StdioServer as StdioServer
 
 _HOME = {
+    "Accepted": "dedalus_mcp.server.answers",
     "AskFailed": "dedalus_mcp.errors",
+    "AskRecord": "dedalus_mcp.server.audit",
     "AuthRequiredError": "dedalus_mcp.errors",
     "BadRequestError": "dedalus_mcp.errors",
+    "Cancelled": "dedalus_mcp.server.answers",
     "CacheHint": "dedalus_mcp.server.hints",
     "CompletionSpec": "dedalus_mcp.server.specs",
     "ConnectionLost": "dedalus_mcp.errors",
     "Context": "dedalus_mcp.server.context",
+    "Declined": "dedalus_mcp.server.answers",
     "DedalusError": "dedalus_mcp.errors",
     "ElicitationConfig": "dedalus_mcp.server.config",
     "EraStore": "dedalus_mcp.client.era",
@@ -100,6 +109,7 @@ _HOME = {
     "TransportSecuritySettings": "dedalus_mcp_transports.http_security",
     "completion": "dedalus_mcp.server.decorators",
     "extract_spec": "dedalus_mcp.server.specs",
+    "form": "dedalus_mcp.schema.typed_forms",
     "get_context": "dedalus_mcp.server.context",
     "prompt": "dedalus_mcp.server.decorators",
     "resource": "dedalus_mcp.server.decorators",
@@ -110,13 +120,17 @@ _HOME = {
 
 __all__ = (
     "__version__",
+    "Accepted",
     "AskFailed",
+    "AskRecord",
     "AuthRequiredError",
     "BadRequestError",
+    "Cancelled",
     "CacheHint",
     "CompletionSpec",
     "ConnectionLost",
     "Context",
+    "Declined",
     "DedalusError",
     "ElicitationConfig",
     "EraStore",
@@ -151,6 +165,7 @@ __all__ = (
     "TransportSecuritySettings",
     "completion",
     "extract_spec",
+    "form",
     "get_context",
     "prompt",
     "resource",

@@ -25,7 +25,7 @@ from dedalus_mcp.errors import (
     UNSUPPORTED_PROTOCOL_VERSION,
     McpError,
 )
-from dedalus_mcp.types import ClientCapabilities, Implementation, InitializeRequestParams, LoggingLevel
+from dedalus_mcp.types import ClientCapabilities, Implementation, InitializeRequestParams, LoggingLevel, Root
 from dedalus_mcp.types.meta import CLIENT_CAPABILITIES_KEY, CLIENT_INFO_KEY, LOG_LEVEL_KEY, PROTOCOL_VERSION_KEY
 from dedalus_mcp.types.methods import REQUESTS
 from dedalus_mcp.types.revisions import LATEST_LEGACY, LEGACY, MODERN
@@ -44,9 +44,11 @@ class Terms:
         client_info: Who the client says it is; None where it did not say.
         capabilities: What the client can do.
         log_level: The least severe log level to send; None for no log messages at all.
+        roots: The client's roots, as long as it would tell if they changed; None where they are not known.
+        roots_version: Rises when they change.
     """
 
-    __slots__ = ("capabilities", "client_info", "log_level", "revision")
+    __slots__ = ("capabilities", "client_info", "log_level", "revision", "roots", "roots_version")
 
     log_level: LoggingLevel | None
 
@@ -61,6 +63,13 @@ class Terms:
         self.client_info = client_info
         self.capabilities = capabilities
         self.log_level = log_level
+        self.roots: tuple[Root, ...] | None = None
+        self.roots_version = 0
+
+    def forget_roots(self) -> None:
+        """The client has told that its roots have changed."""
+        self.roots = None
+        self.roots_version += 1
 
     @property
     def modern(self) -> bool:

@@ -1,23 +1,37 @@
 """Worker threads for sync handlers: bounded, and given up when their call is cancelled.
 
 A thread cannot be stopped.  So a cancelled call leaves at once, and its thread keeps the place
-that it takes until it returns: cancelling calls in a row cannot pile threads up.
+that it takes until it returns: cancelling calls in a row cannot pile threads up.  A thread that
+waits, for a person to answer, lends its place to others meanwhile.
 
 Layer: L3.
 """
 
 from __future__ import annotations
 
+import asyncio
+import concurrent.futures
+import inspect
 import math
 import threading
-from collections.abc import Callable
-from typing import Any
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from contextvars import ContextVar
+from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 import anyio
-from anyio import lowlevel, to_thread
+from anyio import from_thread, lowlevel, to_thread
 
-__all__ = ("Threads",)
+__all__ = ("MAX_WAITING", "Threads", "wait")
+
+T = TypeVar("T")
+
+MAX_WAITING = 100
+"""Threads of one pool that may wait without a place; one more keeps its own.  Each is 8 MiB of address space."""
+
+_held: ContextVar[_Place] = ContextVar("dedalus_mcp.threads.held")
+"""The place of the thread that runs a handler."""
 
 
 class Threads:
@@ -53,12 +67,32 @@ class Threads:
         return pool
 
 
+def wait(awaitable: Awaitable[T]) -> T:
+    """Wait in a worker thread for what the event loop does, and return what comes of it.
+
+    Raises:
+        RuntimeError: This is no worker thread of a handler.
+    """
+    place = _held.get(None)
+    if place is None or place.thread != threading.get_ident():
+        if inspect.iscoroutine(awaitable):
+            awaitable.close()
+        raise RuntimeError(
+            "waiting here would stop the event loop, or is not in a handler's thread: make the handler `async def`"
+        )
+    try:
+        return from_thread.run(place.wait, awaitable)
+    except concurrent.futures.CancelledError as error:  # how asyncio says it in threads, where any `except` takes it
+        raise asyncio.CancelledError from error
+
+
 class _Pool:
     """The threads of one event loop."""
 
     def __init__(self, size: int, token: lowlevel.EventLoopToken) -> None:
         self.token = token
         self.busy = 0
+        self.waiting = 0  # of them, those that have lent their places
         self._places = anyio.CapacityLimiter(size)
         self._unlimited = anyio.CapacityLimiter(math.inf)  # the places are what limits
         self._idle: anyio.Event | None = None
@@ -79,8 +113,25 @@ class _Pool:
                 self._idle = anyio.Event()
             await self._idle.wait()
 
-    def free(self, place: _Place) -> None:
+    @asynccontextmanager
+    async def lent(self, place: _Place) -> AsyncGenerator[None]:
+        """Let others have the place meanwhile, unless too many have lent theirs."""
+        if self.waiting >= MAX_WAITING:
+            yield
+            return
+        self.waiting += 1
+        place.is_lent = True
         self._places.release_on_behalf_of(place)
+        try:
+            yield
+            await self._places.acquire_on_behalf_of(place)
+            place.is_lent = False
+        finally:
+            self.waiting -= 1
+
+    def free(self, place: _Place) -> None:
+        if not place.is_lent:  # one that was cancelled while it waited never got it back
+            self._places.release_on_behalf_of(place)
         self.busy -= 1
         if not self.busy and self._idle is not None:
             self._idle.set()
@@ -91,6 +142,8 @@ class _Place:
     """One place in the pool, freed when both the caller and the thread have left it."""
 
     def __init__(self, pool: _Pool) -> None:
+        self.is_lent = False
+        self.thread: int | None = None
         self._pool = pool
         self._lock = threading.Lock()
         self._working = False
@@ -102,10 +155,17 @@ class _Place:
             if self._left:  # cancelled before the thread began
                 return (None,)
             self._working = True
+        self.thread = threading.get_ident()
+        _held.set(self)  # in a copy of the caller's context
         try:
             return (work(),)
         finally:
             self._done()
+
+    async def wait(self, awaitable: Awaitable[T]) -> T:
+        """Wait for it, called in the event loop, without the place."""
+        async with self._pool.lent(self):
+            return await awaitable
 
     def leave(self) -> None:
         """Let the caller go; called in the event loop."""

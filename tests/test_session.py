@@ -242,3 +242,11 @@ def test_any_meta_gives_terms_or_an_error_of_the_right_code(
         assert terms.modern == modern
         allowed = terms.revision in REQUESTS[method].client_sends
     assert allowed
+
+
+def test_roots_are_forgotten_when_they_have_changed() -> None:
+    terms = Terms("2025-11-25", None, ClientCapabilities(), None)
+    terms.roots = ()
+    terms.forget_roots()
+
+    assert (terms.roots, terms.roots_version) == (None, 1)

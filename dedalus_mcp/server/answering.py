@@ -33,7 +33,7 @@ from dedalus_mcp.server.tools import ToolCall
 from dedalus_mcp.session import ServerSession, Terms
 from dedalus_mcp.types import RequestParams
 from dedalus_mcp.types.messages import InputResponseRequestParams
-from dedalus_mcp.types.methods import REQUESTS
+from dedalus_mcp.types.methods import REQUESTS, ROOTS_LIST_CHANGED
 from dedalus_mcp.types.revisions import V2025_03_26, complete, shape
 
 if TYPE_CHECKING:
@@ -97,7 +97,9 @@ class Answering:
         return shape(result, result.protocolVersion)
 
     def hear(self, notice: Notice) -> None:
-        """Take a notice; none of them needs anything done yet."""
+        """Take a notice; most need nothing done."""
+        if notice.method == ROOTS_LIST_CHANGED.name and self._session.agreed is not None:
+            self._session.agreed.forget_roots()
 
     def hearing(self) -> SessionListener:
         """Return what the session hears of.

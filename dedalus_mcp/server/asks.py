@@ -1,8 +1,8 @@
-"""Asking the client's user in the middle of a call.
+"""Asking the client in the middle of a call: what all questions have in common, and forms.
 
 What can go wrong is checked in a fixed order, before anything is sent:
 
-    an active call ─▶ the capability ─▶ a legal form ─▶ ask ─▶ a legal answer ─▶ ElicitResult
+    an active call ─▶ the capability ─▶ a legal question ─▶ ask ─▶ a legal answer
 
 How the question travels is the business of the call's asker: see `server.asker`.
 
@@ -12,79 +12,172 @@ Source: MCP 2025-11-25, client/elicitation.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 from anyio import lowlevel
 from msgspec import UnsetType
 
-from dedalus_mcp.errors import METHOD_NOT_FOUND, AskFailed, McpError, NoActiveCall
+from dedalus_mcp.errors import INVALID_PARAMS, METHOD_NOT_FOUND, AskFailed, McpError, NoActiveCall
 from dedalus_mcp.jsonrpc.tasks import being_cancelled
-from dedalus_mcp.schema import forms
+from dedalus_mcp.schema.formats import FORMATS
+from dedalus_mcp.schema.forms import SELECTS, RequestedForm, form_of
+from dedalus_mcp.schema.one_field import Reads
 from dedalus_mcp.server.asker import Question, check_capability, not_legal
-from dedalus_mcp.server.context import Context, active_context
-from dedalus_mcp.types import ElicitRequestParams, ElicitRequestURLParams, ElicitResult
+from dedalus_mcp.server.asking_call import AskingCall
+from dedalus_mcp.server.audit import Audit
+from dedalus_mcp.types import (
+    ElicitRequestParams,
+    ElicitRequestURLParams,
+    ElicitResult,
+)
+from dedalus_mcp.types.method import Method
 from dedalus_mcp.types.methods import ELICITATION_CREATE
 from dedalus_mcp.types.revisions import shape
 
-__all__ = ("elicit",)
+__all__ = ("Content", "Seconds", "elicit", "fill", "legally", "put", "ready", "visit")
+
+P = TypeVar("P")
+R = TypeVar("R")
+T = TypeVar("T")
+
+Seconds: TypeAlias = float | UnsetType | None
+"""How long to wait for an answer; None for no limit, UNSET for what the server is configured to."""
+
+_NEEDS = {"elicitation": "Elicitation needs", "sampling": "Sampling needs", "roots": "Listing roots needs"}
 
 
-async def elicit(
-    params: ElicitRequestParams | ElicitRequestURLParams, timeout: float | UnsetType | None
-) -> ElicitResult:
-    """Ask the user of the client whose call is being answered.
+async def ready(call: AskingCall | None, required: Mapping[str, Mapping[str, Any]]) -> AskingCall:
+    """Return the call if it may ask so; a cancelled one is cancelled here, before anything is asked.
+
+    Raises:
+        NoActiveCall: There is none, or it is over or cancelled.
+        CapabilityMissing: The client did not declare what is required.
+    """
+    needs = _NEEDS[next(iter(required))]
+    if call is None or call.finished:
+        raise NoActiveCall(METHOD_NOT_FOUND, f"{needs} an active request: call it while a handler runs")
+    if call.cancelled is not None or being_cancelled():
+        await lowlevel.checkpoint()
+        reason = call.cancelled or "the server is shutting down"
+        raise NoActiveCall(METHOD_NOT_FOUND, f"{needs} an active request; this one is cancelled: {reason}")
+    check_capability(call.client_capabilities, required)
+    return call
+
+
+async def put(call: AskingCall, method: Method[P, R], question: Question, timeout: Seconds) -> R:
+    """Put a question that is ready, and return the answer, decoded.
+
+    Raises:
+        AskFailed: See `Asker.ask`.
+    """
+    raw = await call.asker.ask(question, timeout)
+    try:
+        return method.decode_result(raw)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise not_legal(question, error) from None
+
+
+@contextmanager
+def legally() -> Generator[None]:
+    """Let what is wrong with a question, or with an answer, be a failed ask: -32602."""
+    try:
+        yield
+    except AskFailed:
+        raise
+    except McpError as error:
+        raise AskFailed(error.error) from None
+    except (TypeError, ValueError) as error:
+        raise AskFailed(INVALID_PARAMS, str(error)) from error
+
+
+_FORM: dict[str, dict[str, Any]] = {"elicitation": {"form": {}}}
+_URL: dict[str, dict[str, Any]] = {"elicitation": {"url": {}}}
+
+
+async def fill(
+    call: AskingCall | None,
+    params: ElicitRequestParams,
+    make: Callable[[str], Reads[T]],
+    *,
+    timeout: Seconds,
+    key: str | None,
+) -> tuple[ElicitResult, T | None]:
+    """Ask the user to fill in a form.
+
+    Args:
+        call: The call that asks.
+        params: The question but for its schema.
+        make: Makes the form for a revision.
+        timeout: How long to wait.
+        key: The author's name for the question.
+
+    Returns:
+        What the user did, and the value of what was filled in.
 
     Raises:
         AskFailed: See `MCPServer.request_elicitation`.
     """
-    context = await _asking()
-    mode = "url" if isinstance(params, ElicitRequestURLParams) else "form"
-    required = {"elicitation": {mode: dict[str, Any]()}}
-    check_capability(context.client_capabilities, required)
-    revision = context.revision
-    if isinstance(params, ElicitRequestParams):
-        with _as_ask():
-            forms.check(params.requestedSchema, revision)
-            sent: Any = msgspec.structs.replace(params, requestedSchema=forms.reduce(params.requestedSchema, revision))
-    else:
-        sent = params
-    question = Question(ELICITATION_CREATE.name, shape(sent, revision), required)
-    raw = await context.asker.ask(question, timeout)
-    try:
-        result = ELICITATION_CREATE.decode_result(raw)
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise not_legal(question, error) from None
-    return _checked(params, result)
+    with Audit(call, "elicitation", params.message, key) as audit:
+        call = await ready(call, _FORM)
+        with legally():
+            reads = make(call.revision)
+            sent = msgspec.structs.replace(params, requestedSchema=reads.form.worded(call.revision))
+        question = Question(ELICITATION_CREATE.name, shape(sent, call.revision), _FORM, key)
+        result = await put(call, ELICITATION_CREATE, question, timeout)
+        if result.action != "accept":
+            audit.answered(result.action, None)
+            return ElicitResult(action=result.action, meta=result.meta), None
+        audit.answered("accept", result.content)
+        with legally():
+            return result, reads.build(result.content)
 
 
-async def _asking() -> Context:
-    """The context of the active call; a cancelled one is cancelled here, before anything is asked."""
-    context = active_context()
-    if context is None or context.finished:
-        raise NoActiveCall(METHOD_NOT_FOUND, "Elicitation needs an active request: call it while a handler runs")
-    if context.cancelled is not None or being_cancelled():
-        await lowlevel.checkpoint()
-        reason = context.cancelled or "the server is shutting down"
-        raise NoActiveCall(METHOD_NOT_FOUND, f"Elicitation needs an active request; this one is cancelled: {reason}")
-    return context
+async def visit(
+    call: AskingCall | None, params: ElicitRequestURLParams, *, timeout: Seconds, key: str | None
+) -> ElicitResult:
+    """Ask the user to visit a page.
 
-
-def _checked(params: ElicitRequestParams | ElicitRequestURLParams, result: ElicitResult) -> ElicitResult:
-    """The answer, with content only where it belongs, validated, and defaults filled in."""
-    if result.action != "accept" or isinstance(params, ElicitRequestURLParams):
+    Raises:
+        AskFailed: See `MCPServer.request_elicitation`.
+    """
+    with Audit(call, "elicitation", params.message, key) as audit:
+        call = await ready(call, _URL)
+        if call.revision < SELECTS:
+            raise AskFailed(METHOD_NOT_FOUND, f"Elicitation by URL needs protocol revision {SELECTS} or later")
+        if not FORMATS["uri"](params.url):
+            raise AskFailed(INVALID_PARAMS, f"url must be a URL, not {params.url!r:.160}")
+        question = Question(ELICITATION_CREATE.name, shape(params, call.revision), _URL, key)
+        result = await put(call, ELICITATION_CREATE, question, timeout)
+        audit.answered(result.action, None)
         return ElicitResult(action=result.action, meta=result.meta)
-    with _as_ask():
-        content = forms.accept(result.content or {}, params.requestedSchema)
-    return ElicitResult(action="accept", content=content, meta=result.meta)
 
 
-@contextmanager
-def _as_ask() -> Generator[None]:
-    """Let what the rules of forms raise be a failed ask."""
-    try:
-        yield
-    except McpError as error:
-        raise AskFailed(error.error) from None
+class Content:
+    """A form whose answer is the content itself."""
+
+    __slots__ = ("form",)
+
+    def __init__(self, requested_schema: Any) -> None:
+        self.form: RequestedForm = form_of(requested_schema)
+
+    def build(self, content: Any) -> dict[str, Any]:
+        """Return the content, checked."""
+        return self.form.accept(content)
+
+
+async def elicit(
+    call: AskingCall | None,
+    params: ElicitRequestParams | ElicitRequestURLParams,
+    *,
+    timeout: Seconds,
+    key: str | None,
+) -> ElicitResult:
+    """Ask the user, by form or by URL, and return the answer as it came: see `MCPServer.request_elicitation`."""
+    if isinstance(params, ElicitRequestURLParams):
+        return await visit(call, params, timeout=timeout, key=key)
+    schema = params.requestedSchema
+    result, content = await fill(call, params, lambda _: Content(schema), timeout=timeout, key=key)
+    return msgspec.structs.replace(result, content=content)

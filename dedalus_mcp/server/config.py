@@ -25,9 +25,12 @@ class ElicitationConfig(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         timeout: How long to wait for an answer where the question does not say, in seconds;
             None for no limit.  Ten minutes: people read, look things up, get coffee.
+        audit_values: Whether `MCPServer(on_ask=...)` is shown what was answered; off, since it is
+            the user's own.
     """
 
     timeout: float | None = 600.0
+    audit_values: bool = False
 
 
 class ParkingConfig(msgspec.Struct, frozen=True, kw_only=True):

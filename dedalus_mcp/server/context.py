@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 from dedalus_mcp.jsonrpc.inbound import Inbound
 from dedalus_mcp.jsonrpc.peer import Peer
 from dedalus_mcp.server.asker import Asker, LiveAsker
+from dedalus_mcp.server.asking import Asking
 from dedalus_mcp.server.parked_call import ParkedCall
 from dedalus_mcp.server.steps import Steps
 from dedalus_mcp.session import Terms
@@ -77,7 +78,7 @@ def active_context() -> Context | None:
     return current.get(None)
 
 
-class Context:
+class Context(Asking):
     """One call, as its handler sees it.  Get it by `get_context()` or a parameter annotated `Context`."""
 
     __slots__ = ("_call", "_lifespan", "_meta", "_parked", "_peer", "_progress", "_server", "_steps", "_terms")

@@ -10,11 +10,9 @@ from contextlib import AbstractAsyncContextManager, contextmanager
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from msgspec import UNSET, UnsetType
-
 from dedalus_mcp.jsonrpc.loops import PerLoop
-from dedalus_mcp.server import asks
 from dedalus_mcp.server.answering import Answering
+from dedalus_mcp.server.audit import OnAsk
 from dedalus_mcp.server.changes import MemoryBus, SubscriptionBus
 from dedalus_mcp.server.completions import Completions
 from dedalus_mcp.server.config import ServerConfig
@@ -22,6 +20,7 @@ from dedalus_mcp.server.lifespan import Lifespan
 from dedalus_mcp.server.listeners import Listeners
 from dedalus_mcp.server.parking import Parking
 from dedalus_mcp.server.prompts import Prompts
+from dedalus_mcp.server.requests import Requests
 from dedalus_mcp.server.resources import Resources
 from dedalus_mcp.server.seal import Seal
 from dedalus_mcp.server.serving import Serving
@@ -46,9 +45,6 @@ from dedalus_mcp.types import (
     CompletionContext,
     CompletionReference,
     CompletionsCapability,
-    ElicitRequestParams,
-    ElicitRequestURLParams,
-    ElicitResult,
     GetPromptResult,
     Icon,
     Implementation,
@@ -66,7 +62,7 @@ if TYPE_CHECKING:
 __all__ = ("MCPServer",)
 
 
-class MCPServer(Telling, Serving):
+class MCPServer(Telling, Requests, Serving):
     """A Model Context Protocol server.
 
     Args:
@@ -90,6 +86,8 @@ class MCPServer(Telling, Serving):
             sealed: then any process that has them goes on with such a call, also after a restart.  The
             first seals, all open.  Needs the extra `seal`.  Where there are none, `DEDALUS_MCP_STATE_KEYS` is
             read (keys separated by commas) when an HTTP application is made.
+        on_ask: Is told of every question to a client when it is over, see `AskRecord`.  A plain `def`,
+            called in the event loop.
 
     Raises:
         ValueError: A state key is too short.
@@ -100,6 +98,7 @@ class MCPServer(Telling, Serving):
         config: As given.
         http_security: As given.
         state_keys: As given, here or to what serves over HTTP.
+        on_ask: As given.
         tools: The registered tools.
         prompts: The registered prompts.
         resources: The registered resources and resource templates.
@@ -125,9 +124,11 @@ class MCPServer(Telling, Serving):
         http_security: TransportSecuritySettings | None = None,
         subscription_bus: SubscriptionBus | None = None,
         state_keys: Sequence[bytes | str] = (),
+        on_ask: OnAsk | None = None,
     ) -> None:
         self.instructions = instructions
         self.http_security = http_security
+        self.on_ask = on_ask
         self.config = config or ServerConfig()
         self.info = Implementation(
             name=name, version=version or "0", title=title, websiteUrl=website_url, icons=icons_of(icons)
@@ -286,31 +287,6 @@ class MCPServer(Telling, Serving):
             Exception: What the completer raised.
         """
         return await self.completions.complete(ref, argument, context)
-
-    # Asking.
-
-    async def request_elicitation(
-        self, params: ElicitRequestParams | ElicitRequestURLParams, *, timeout: float | UnsetType | None = UNSET
-    ) -> ElicitResult:
-        """Ask the user of the client whose call is being answered, and wait for the answer.
-
-        Args:
-            params: What to ask.
-            timeout: How long to wait, in seconds; None for no limit; else as configured.
-
-        Returns:
-            What the user did.  `content` comes with "accept" alone; it fits the schema, and
-            has the defaults of what was not answered.
-
-        Raises:
-            AskFailed: An `McpError`.  -32601: no call is being answered (also a `RuntimeError`),
-                or the client cannot be asked so.  -32602: the schema is not legal, or the answer
-                does not fit it.  -32603: no answer in time.  -32000: the client is gone.  Any
-                other: the client's own error.
-
-        Source: MCP 2025-06-18 and 2025-11-25, client/elicitation.
-        """
-        return await asks.elicit(params, timeout)
 
     # For those who host a server themselves; `Serving` has the ready ways.
 
