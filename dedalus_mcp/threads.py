@@ -72,6 +72,7 @@ def wait(awaitable: Awaitable[T]) -> T:
 
     Raises:
         RuntimeError: This is no worker thread of a handler.
+        asyncio.CancelledError: The caller has been cancelled, on whatever event loop.
     """
     place = _held.get(None)
     if place is None or place.thread != threading.get_ident():
@@ -81,9 +82,12 @@ def wait(awaitable: Awaitable[T]) -> T:
             "waiting here would stop the event loop, or is not in a handler's thread: make the handler `async def`"
         )
     try:
-        return from_thread.run(place.wait, awaitable)
+        answer = from_thread.run(place.wait, awaitable)
     except concurrent.futures.CancelledError as error:  # how asyncio says it in threads, where any `except` takes it
         raise asyncio.CancelledError from error
+    if not answer:
+        raise asyncio.CancelledError("the call is cancelled")  # trio has no words for it in threads
+    return answer[0]
 
 
 class _Pool:
@@ -148,6 +152,7 @@ class _Place:
         self._lock = threading.Lock()
         self._working = False
         self._left = False
+        self._waiting: anyio.CancelScope | None = None
 
     def hold(self, work: Callable[[], Any]) -> tuple[Any]:
         """Do the work; called in the thread.  What it returns is packed: trio refuses bare coroutines."""
@@ -162,13 +167,19 @@ class _Place:
         finally:
             self._done()
 
-    async def wait(self, awaitable: Awaitable[T]) -> T:
-        """Wait for it, called in the event loop, without the place."""
-        async with self._pool.lent(self):
-            return await awaitable
+    async def wait(self, awaitable: Awaitable[T]) -> tuple[T] | tuple[()]:
+        """Wait for it, called in the event loop, without the place; nothing comes back if the caller leaves."""
+        with anyio.CancelScope() as self._waiting:  # trio would let it go on without its caller
+            if self._left:
+                self._waiting.cancel()
+            async with self._pool.lent(self):
+                return (await awaitable,)
+        return ()
 
     def leave(self) -> None:
         """Let the caller go; called in the event loop."""
+        if self._waiting is not None:
+            self._waiting.cancel()
         with self._lock:
             self._left = True
             if self._working:

@@ -17,7 +17,7 @@ from dedalus_mcp.errors import (
     McpError,
 )
 from dedalus_mcp.session import DEFAULT_LOG_LEVEL, ServerSession, Terms, negotiate
-from dedalus_mcp.types import Capability, ClientCapabilities, ElicitationCapability, Implementation
+from dedalus_mcp.types import Capability, ClientCapabilities, ElicitationCapability, Implementation, Root
 from dedalus_mcp.types import InitializeRequestParams as Params
 from dedalus_mcp.types.meta import CLIENT_CAPABILITIES_KEY, CLIENT_INFO_KEY, LOG_LEVEL_KEY, PROTOCOL_VERSION_KEY
 from dedalus_mcp.types.methods import REQUESTS
@@ -246,7 +246,8 @@ def test_any_meta_gives_terms_or_an_error_of_the_right_code(
 
 def test_roots_are_forgotten_when_they_have_changed() -> None:
     terms = Terms("2025-11-25", None, ClientCapabilities(), None)
-    terms.roots = ()
+    terms.roots = (Root(uri="file:///a"),)
     terms.forget_roots()
 
-    assert (terms.roots, terms.roots_version) == (None, 1)
+    assert not terms.roots
+    assert terms.roots_version == 1

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import contextvars
 import threading
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 
 import anyio
 import pytest
-from anyio import wait_all_tasks_blocked
+from anyio import lowlevel, wait_all_tasks_blocked
 
-from dedalus_mcp.threads import Threads
+from dedalus_mcp.threads import Threads, wait
 
 variable: ContextVar[str] = ContextVar("variable", default="unset")
 
@@ -254,3 +255,115 @@ def test_a_thread_that_outlives_its_event_loop_ends() -> None:
         assert not worker[0].is_alive()
     finally:
         loop.close()
+
+
+async def test_a_thread_that_waits_lends_its_place() -> None:
+    """Else as many threads as there are places, all waiting for a person, would stop all others."""
+    threads, answered = Threads(2), anyio.Event()
+    found: list[str] = []
+
+    async def answer() -> str:
+        await answered.wait()
+        return "answered"
+
+    async def ask() -> None:
+        found.append(await threads.run(lambda: wait(answer())))
+
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as group:
+            for _ in range(6):
+                group.start_soon(ask)
+            while threads.busy < 6:
+                await wait_all_tasks_blocked()
+            assert await threads.run(lambda: "quick") == "quick"
+            answered.set()
+
+    assert found == ["answered"] * 6
+    assert threads.busy == 0
+    assert await threads.run(lambda: "still there") == "still there"
+
+
+async def test_only_so_many_wait_without_a_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dedalus_mcp.threads.MAX_WAITING", 1)
+    threads, answered = Threads(1), anyio.Event()
+    found: list[str] = []
+
+    async def answer() -> str:
+        await answered.wait()
+        return "answered"
+
+    async def ask() -> None:
+        found.append(await threads.run(lambda: wait(answer())))
+
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as group:
+            for _ in range(3):
+                group.start_soon(ask)
+            while threads.busy < 2:
+                await wait_all_tasks_blocked()
+            await wait_all_tasks_blocked()
+            assert threads.busy == 2
+            answered.set()
+
+    assert found == ["answered"] * 3
+
+
+async def test_a_wait_that_fails_fails_in_the_thread_and_keeps_the_place() -> None:
+    threads = Threads(1)
+
+    async def fail() -> None:
+        await lowlevel.checkpoint()
+        raise ValueError("no answer")
+
+    def work() -> str:
+        with pytest.raises(ValueError, match="no answer"):
+            wait(fail())
+        return "went on"
+
+    with anyio.fail_after(10):
+        assert await threads.run(work) == "went on"
+        assert await threads.run(lambda: "free again") == "free again"
+
+
+@pytest.mark.parametrize("places", [1, 2])
+async def test_a_cancelled_wait_ends_the_thread_by_no_mere_exception(places: int) -> None:
+    """On asyncio it arrives as an `Exception` there, which any `except` would take."""
+    threads, ended = Threads(places), threading.Semaphore(0)
+    caught: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            wait(anyio.sleep_forever())
+        except Exception as error:  # noqa: BLE001 - as careless code does
+            caught.append(error)
+        finally:
+            ended.release()
+
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as group:
+            group.start_soon(threads.run, work)
+            while threads.busy < 1:
+                await wait_all_tasks_blocked()
+            await wait_all_tasks_blocked()
+            group.cancel_scope.cancel()
+        await anyio.to_thread.run_sync(ended.acquire)
+        await threads.idle()
+        assert caught == []
+        assert await threads.run(lambda: "free again") == "free again"
+
+
+async def test_nobody_waits_in_the_event_loop_or_in_a_strange_thread() -> None:
+    async def answer() -> None: ...
+
+    with pytest.raises(RuntimeError, match="async def"):
+        wait(answer())
+    with pytest.raises(RuntimeError, match="async def"):
+        wait(anyio.create_task_group().__aenter__())
+
+    def deeper() -> None:
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            context = contextvars.copy_context()
+            pool.submit(context.run, wait, answer()).result()
+
+    with pytest.raises(RuntimeError, match="async def"):
+        await Threads(1).run(deeper)

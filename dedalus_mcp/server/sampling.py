@@ -29,7 +29,7 @@ from dedalus_mcp.types.content import Block, SamplingMessageContentBlock
 from dedalus_mcp.types.methods import SAMPLING_CREATE_MESSAGE
 from dedalus_mcp.types.revisions import V2025_11_25, shape
 
-__all__ = ("Messages", "messages_of", "sample")
+__all__ = ("Messages", "check", "messages_of", "sample")
 
 Messages: TypeAlias = (
     "str | SamplingMessageContentBlock | Sequence[str | SamplingMessageContentBlock | SamplingMessage]"
@@ -68,7 +68,7 @@ async def sample(
         if with_tools and call.revision < V2025_11_25:
             raise AskFailed(METHOD_NOT_FOUND, f"Sampling with tools needs protocol revision {V2025_11_25} or later")
         with legally():
-            _check(params)
+            check(params)
         question = Question(
             SAMPLING_CREATE_MESSAGE.name, shape(_without_context(call, params), call.revision), required, key
         )
@@ -85,7 +85,7 @@ def _without_context(call: AskingCall, params: CreateMessageRequestParams) -> Cr
     return replace(params, includeContext=None) if wished and undeclared else params
 
 
-def _check(params: CreateMessageRequestParams) -> None:
+def check(params: CreateMessageRequestParams) -> None:
     """Refuse what no client may be asked.
 
     Raises:

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 import anyio
 import msgspec
 
-from dedalus_mcp import AskFailed, Context, McpError, MCPServer, form, prompt, resource, tool, types
+from dedalus_mcp import AskFailed, Context, McpError, MCPServer, ServerConfig, form, prompt, resource, tool, types
 from dedalus_mcp.server.audit import OnAsk
 
 __all__ = ("Deploy", "Region", "make")
@@ -196,9 +196,9 @@ PLAIN = (
 )  # fmt: skip
 
 
-def make(on_ask: OnAsk | None = None) -> MCPServer:
+def make(on_ask: OnAsk | None = None, config: ServerConfig | None = None) -> MCPServer:
     """A new server."""
-    server = MCPServer("asking", version="1", on_ask=on_ask)
+    server = MCPServer("asking", version="1", config=config, on_ask=on_ask)
     server.collect(*PLAIN)
     return server
 
