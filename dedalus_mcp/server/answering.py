@@ -98,8 +98,8 @@ class Answering:
 
     def hear(self, notice: Notice) -> None:
         """Take a notice; most need nothing done."""
-        if notice.method == ROOTS_LIST_CHANGED.name and self._session.agreed is not None:
-            self._session.agreed.forget_roots()
+        if notice.method == ROOTS_LIST_CHANGED.name and self.session.agreed is not None:
+            self.session.agreed.forget_roots()
 
     def hearing(self) -> SessionListener:
         """Return what the session hears of.
