@@ -328,25 +328,25 @@ async def test_a_wait_that_fails_fails_in_the_thread_and_keeps_the_place() -> No
 @pytest.mark.parametrize("places", [1, 2])
 async def test_a_cancelled_wait_ends_the_thread_by_no_mere_exception(places: int) -> None:
     """On asyncio it arrives as an `Exception` there, which any `except` would take."""
-    threads, ended = Threads(places), threading.Semaphore(0)
+    threads, begun, ended = Threads(places), threading.Event(), threading.Event()
     caught: list[BaseException] = []
 
     def work() -> None:
+        begun.set()
         try:
             wait(anyio.sleep_forever())
         except Exception as error:  # noqa: BLE001 - as careless code does
             caught.append(error)
         finally:
-            ended.release()
+            ended.set()
 
     with anyio.fail_after(10):
         async with anyio.create_task_group() as group:
             group.start_soon(threads.run, work)
-            while threads.busy < 1:
-                await wait_all_tasks_blocked()
+            assert await anyio.to_thread.run_sync(begun.wait, 5)
             await wait_all_tasks_blocked()
             group.cancel_scope.cancel()
-        await anyio.to_thread.run_sync(ended.acquire)
+        assert await anyio.to_thread.run_sync(ended.wait, 5)
         await threads.idle()
         assert caught == []
         assert await threads.run(lambda: "free again") == "free again"
