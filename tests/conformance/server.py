@@ -28,6 +28,7 @@ from dedalus_mcp import (
     tool,
     types,
 )
+from tests.conformance.asking import QUESTIONS, live_questions
 
 __all__ = ("make",)
 
@@ -41,9 +42,9 @@ RETRY_MILLISECONDS = 100
 def make() -> MCPServer:
     """A server with every fixture."""
     server = MCPServer("dedalus-mcp-conformance", version="1", title="Conformance")
-    server.collect(*_CONTENT, *_NOTICES, *_RULES, *_PROMPTS, *_RESOURCES)
+    server.collect(*_CONTENT, *_NOTICES, *_RULES, *_PROMPTS, *_RESOURCES, *QUESTIONS)
     with server.binding():
-        _asking_tools(server)
+        live_questions(server)
         changes(server)
     return server
 
@@ -229,65 +230,6 @@ async def passing_tool() -> None:
 @prompt
 def passing_prompt() -> None:
     """Here and gone."""
-
-
-# What they ask.
-
-_ANSWER = {"type": "string", "description": "The user's answer"}
-_CONTACT: dict[str, Any] = {
-    "type": "object",
-    "properties": {"username": _ANSWER, "email": _ANSWER},
-    "required": ["username", "email"],
-}
-_DEFAULTS: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "name": {"type": "string", "default": "John Doe"},
-        "age": {"type": "integer", "default": 30},
-        "score": {"type": "number", "default": 95.5},
-        "status": {"type": "string", "enum": ["active", "inactive", "pending"], "default": "active"},
-        "verified": {"type": "boolean", "default": True},
-    },
-}
-_TITLED = [{"const": f"value{number}", "title": f"Option {number}"} for number in (1, 2, 3)]
-_PLAIN = ["option1", "option2", "option3"]
-_ENUMS: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "untitledSingle": {"type": "string", "enum": _PLAIN},
-        "titledSingle": {"type": "string", "oneOf": _TITLED},
-        "legacyEnum": {"type": "string", "enum": ["opt1", "opt2", "opt3"], "enumNames": ["One", "Two", "Three"]},
-        "untitledMulti": {"type": "array", "items": {"type": "string", "enum": _PLAIN}},
-        "titledMulti": {"type": "array", "items": {"anyOf": _TITLED}},
-    },
-}
-
-
-def _asking_tools(server: MCPServer) -> None:
-    async def ask(message: str, schema: dict[str, Any]) -> str:
-        params = types.ElicitRequestParams(message=message, requestedSchema=schema)
-        result = await server.request_elicitation(params)
-        return f"User response: {result.action} {msgspec.json.encode(result.content).decode()}"
-
-    @tool
-    async def test_elicitation(message: str) -> str:
-        """Ask who the user is."""
-        return await ask(message, _CONTACT)
-
-    @tool
-    async def test_elicitation_sep1034_defaults() -> str:
-        """Ask with a default for every type."""
-        return await ask("Please review and update the form fields with defaults", _DEFAULTS)
-
-    @tool
-    async def test_elicitation_sep1330_enums() -> str:
-        """Ask with every kind of options."""
-        return await ask("Please select options from the enum fields", _ENUMS)
-
-    @tool
-    async def test_streaming_elicitation() -> str:
-        """Ask in whatever way the request's revision has."""
-        return await ask("What is your name?", _CONTACT)
 
 
 # Prompts.
