@@ -50,7 +50,9 @@ class HttpServer(Struct, frozen=True, kw_only=True):
         ssl_keyfile: The file with its key, where that is another.
         settings: The settings of the application.
         workers: How many processes serve, of those that `MCPServer.run` starts.  More than one need `state_keys`,
-            which they share; clients of revisions with sessions are served without (`stateless`) then.
+            which they share; clients of revisions with sessions are served without (`stateless`) then.  What they
+            are asked in the middle of a call waits in one process, which their answer may miss: only clients of
+            2026-07-28 can be asked reliably.  Changes are told to those whom the same process serves.
         drain_seconds: How long running calls may go on once the program is told to stop.
         log_level: uvicorn's: critical, error, warning, info, debug or trace.
 
