@@ -117,6 +117,31 @@ async def test_a_call_that_is_cancelled_meanwhile_leaves_nothing(comes: bool) ->
         assert "result" in await client.call(1, "tools/list")
 
 
+async def test_a_call_that_is_cancelled_while_its_reader_reads_nothing_ends_its_stream() -> None:
+    story = Story()
+
+    @tool
+    async def work(ctx: Context) -> None:
+        await ctx.info("begun")
+        await story.until("stalled")
+        await ctx.close_sse_stream()
+
+    server = MCPServer("polled")
+    server.collect(work)
+    async with serving(server) as web:
+        client = await web.open(POLLED)
+        call = client.tool(1, "work")
+        await call.message()
+        call.stall()
+        story.tell("stalled")
+        await anyio.wait_all_tasks_blocked()
+        await client.notify("notifications/cancelled", requestId=1)
+        await anyio.wait_all_tasks_blocked()
+        call.go_on()
+
+        assert [message["method"] for message in (await call.ended()).messages] == ["notifications/message"]
+
+
 @pytest.mark.parametrize("revision", ["2024-11-05", "2025-03-26", "2025-06-18", "2026-07-28"])
 async def test_clients_that_would_not_come_again_notice_nothing(revision: str) -> None:
     story = Story()

@@ -252,8 +252,13 @@ class PostChannel:
             if retry is not None:
                 self._events.append(sse.retry_after(retry))
             chunk, self._events = b"".join(self._events), []
-            self.over = True  # what comes from now on is in the log
-            await self._try(self._write(chunk, more=False))
+            send, self.over = self._send, True  # what comes from now on is in the log
+            try:
+                await self._try(self._write(chunk, more=False))
+            except BaseException:  # the call was cancelled, so `end` ends it
+                if send is self._send:
+                    self.over = False
+                raise
 
     def leave(self) -> None:
         """Nobody reads here any more; what is logged can still be resumed."""
