@@ -28,7 +28,7 @@ from dedalus_mcp import MCPServer, get_context, tool
 from dedalus_mcp_transports.http_serve import HttpServer
 from tests.seeds.servers import elicitation
 
-__all__ = ("SERVERS", "app", "framed", "mounted")
+__all__ = ("SERVERS", "app", "by_sse", "framed", "mounted", "stateless")
 
 SERVERS = ("uvicorn", "hypercorn", "granian")
 
@@ -82,6 +82,16 @@ def make() -> MCPServer:
 def app() -> Any:
     """The application alone."""
     return make().asgi_app()
+
+
+def stateless() -> Any:
+    """The application without sessions, of a key that every process has."""
+    return make().asgi_app(stateless=True, state_keys=[b"k" * 32])
+
+
+def by_sse() -> Any:
+    """The application with HTTP+SSE, below a prefix."""
+    return Starlette(routes=[Mount("/x", app=make().asgi_app(sse_path="/sse"))])
 
 
 def mounted() -> Any:

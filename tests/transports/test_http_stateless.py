@@ -603,3 +603,10 @@ def test_keys_that_are_none_are_refused(keys: Any, why: str) -> None:
 
 def test_keys_are_never_shown() -> None:
     assert "kkkk" not in repr(HttpSettings(state_keys=[KEY]))
+
+
+@pytest.mark.parametrize(("given", "used"), [({}, KEY), ({"state_keys": [OTHER]}, OTHER)])
+def test_the_keys_of_a_server_are_those_of_its_application(given: dict[str, Any], used: bytes | str) -> None:
+    app: Any = MCPServer("keys", state_keys=[KEY]).asgi_app(stateless=True, **given)
+
+    assert list(app._settings.state_keys) == [used]

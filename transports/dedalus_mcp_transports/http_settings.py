@@ -31,7 +31,7 @@ class HttpSettings(msgspec.Struct, frozen=True, kw_only=True):
         stateless: Keep no legacy sessions: their ids carry what was agreed on, and any process with the
             same `state_keys` takes them.  There are no subscriptions and no stream without a call then.
         state_keys: Secrets of at least 32 bytes, for what is sealed and given to clients: the first
-            seals, all open.  Without any there is a random one, which ends with the process.
+            seals, all open.  Without any those of the server; without these a random one, which ends with it.
         max_sessions: Legacy sessions that may be open at once; legacy calls that may, if there are none.
         session_idle_seconds: How long a legacy session lives that nobody uses.
         keep_alive_seconds: How long a stream may be silent before a comment is sent on it.
