@@ -156,7 +156,8 @@ class MCPClient(ChangeRequests, ResourceRequests, CompletionRequests):
 
         Raises:
             TypeError: `target` is nothing that can be connected to, or a handler no function.
-            ValueError: `revision` is none, a string no URL, a root no ``file:`` URI.
+            ValueError: `revision` is none, a string no URL, a root no ``file:`` URI,
+                `max_rounds` no count.
             OSError: The connection cannot be made; over HTTP an `MCPConnectionError`, whose
                 classes tell why.
             ConnectionLost: It ended meanwhile; the reason says what the server left behind.
@@ -176,6 +177,8 @@ class MCPClient(ChangeRequests, ResourceRequests, CompletionRequests):
         for handler in (elicitation, elicitation_url, sampling, *callbacks.values()):
             if handler is not None and not callable(handler):
                 raise TypeError(f"a handler is a function, not {handler!r}")
+        if max_rounds < 0:
+            raise ValueError(f"max_rounds is a count >= 0, not {max_rounds!r}")
         answers = Answers(
             elicitation=elicitation,
             elicitation_url=elicitation_url,

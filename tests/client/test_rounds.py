@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 import pytest
 
-from dedalus_mcp import ConnectionLost, Form, McpError
+from dedalus_mcp import ConnectionLost, Form, MCPClient, McpError
 from dedalus_mcp.errors import ErrorData, RemoteProtocolError
 from dedalus_mcp.types import (
     CreateMessageRequestParams,
@@ -177,6 +177,11 @@ async def test_rounds_are_bounded() -> None:
                 with pytest.raises(RemoteProtocolError, match=rf"more than {rounds} rounds .*max_rounds"):
                     await play.client.call_tool("t")
         assert len(asked.values) == rounds
+
+
+def test_a_bound_is_a_count() -> None:
+    with pytest.raises(ValueError, match="max_rounds is a count >= 0, not -1"):
+        MCPClient.connect("http://127.0.0.1:1/mcp", max_rounds=-1)
 
 
 @pytest.mark.parametrize(
