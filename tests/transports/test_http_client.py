@@ -296,6 +296,50 @@ async def test_a_server_that_lost_the_session_gets_a_new_one() -> None:
 
 
 @ONLY_ASYNCIO
+@pytest.mark.parametrize("revision", REVISIONS[1:])
+async def test_changes_are_heard_over_http(revision: str) -> None:
+    """SUB-01, SUB-05, SUB-08, HTTP-26: with the same words on every revision, and nothing is left open."""
+    tools, resources = Heard[Any](), Heard[ResourceUpdatedNotificationParams]()
+    server = make()
+    async with serving(server) as url:
+        before = living_tasks()
+        callbacks: dict[str, Any] = {"tools_list_changed": tools, "resource_updated": resources}
+        async with MCPClient.connect(url, revision=revision, **callbacks) as client:
+            for uri in ("demo://text", "demo://json", "demo://bytes"):
+                await client.subscribe_resource(uri)
+            await client.unsubscribe_resource("demo://json")
+            for uri in ("demo://parts", "demo://json", "demo://text", "demo://bytes"):
+                await client.call_tool("touch", {"uri": uri})
+            assert sorted(told.uri for told in await resources.wait(2)) == ["demo://bytes", "demo://text"]
+            server.collect(add)
+            await tools.wait(1)
+            assert "add" in {each.name for each in (await client.list_tools()).tools}
+        await back_to(before + 2)  # the server's two connections may still be open
+
+
+@ONLY_ASYNCIO
+async def test_what_a_broken_stream_of_changes_did_not_bring_is_told_after_it() -> None:
+    """SUB-10, SUB-15: the stream is cut under the client's hands."""
+    streams: list[Any] = []
+
+    async def note(response: httpx.Response) -> None:
+        if response.request.headers.get("mcp-method") == "subscriptions/listen":
+            streams.append(response)
+
+    tools = Heard[Any]()
+    async with (
+        serving(make()) as url,
+        httpx.AsyncClient(event_hooks={"response": [note]}, trust_env=False) as http,
+        MCPClient.connect(url, revision="2026-07-28", http_client=http, tools_list_changed=tools) as client,
+    ):
+        assert len(streams) == 1
+        await streams[0].extensions["network_stream"].aclose()
+        await tools.wait(1)
+        assert len(streams) == 2
+        assert not (await client.list_tools()).nextCursor
+
+
+@ONLY_ASYNCIO
 async def test_a_server_that_lost_the_session_knows_the_subscriptions_of_the_next() -> None:
     """B067: with our own server."""
     sessions: list[str] = []
