@@ -11,6 +11,7 @@ import pytest
 from dedalus_mcp import MCPServer, ServerConfig, get_context, prompt, resource, resource_template, tool
 from dedalus_mcp.jsonrpc.duplex import Conversation
 from dedalus_mcp.jsonrpc.peer import Limits
+from dedalus_mcp.server.changes import MemoryBus
 from dedalus_mcp.transport import Received
 from dedalus_mcp_transports.memory import pair
 from tests.interaction.raw import Raw, envelope, serving
@@ -365,3 +366,35 @@ async def test_the_end_does_not_wait_for_a_reader_that_stalls(monkeypatch: pytes
             assert len(server.listeners.streams) == 0
             narrow.reads.set()
             await raw.close()
+
+
+# The bus.
+
+
+async def test_what_one_server_publishes_is_heard_by_the_clients_of_all_that_share_its_bus() -> None:
+    bus = MemoryBus()
+    servers = [MCPServer(name, config=ServerConfig(notice_delay=0), subscription_bus=bus) for name in "ab"]
+    for server in servers:
+        server.collect(touch, chatter)
+    async with serving(servers[0]) as one, serving(servers[1]) as other:
+        for raw in (one, other):
+            await raw.open(MODERN)
+            await listening(raw, 1, toolsListChanged=True)
+        servers[0].tools.remove("chatter")
+
+        assert [(await raw.hear())["method"] for raw in (one, other)] == [TOOLS, TOOLS]
+
+
+async def test_streams_that_come_and_go_leave_nothing_behind() -> None:
+    server = offering()
+    async with serving(server) as raw:
+        await raw.open(MODERN)
+        for turn in range(100):
+            await raw.begin(turn, "subscriptions/listen", notifications=EVERYTHING)
+            while turn % 2 and tag(await raw.hear_method(ACKNOWLEDGED)) != (turn, int):
+                pass
+            await server.notify_tools_list_changed()
+            await raw.notify("notifications/cancelled", requestId=turn)
+        await raw.barrier()
+
+        assert (len(server.listeners), len(server.listeners.streams)) == (0, 0)
