@@ -15,6 +15,7 @@ from typing import Any, Protocol
 import pytest
 
 from dedalus_mcp import MCPServer
+from dedalus_mcp.types.revisions import MODERN
 from tests.interaction.raw import Raw, serving
 from tests.interaction.reach import script
 from tests.transports.asgi import Client, Exchange
@@ -77,6 +78,43 @@ class _Web:
         assert exchange.status == 202
 
 
+class _InRounds:
+    """Somebody on 2026-07-28, to whom questions come in rounds: each is answered by itself all the same.
+
+    A question bears its key for an id.  The call is retried when all of a round are answered.
+    """
+
+    def __init__(self, inner: Asked) -> None:
+        self._inner = inner
+        self._call: tuple[str, dict[str, Any]] = ("", {})
+        self._unheard: list[dict[str, Any]] = []
+        self._waiting: set[str] = set()
+        self._answers: dict[str, Any] = {}
+        self._state: dict[str, Any] = {}
+
+    async def begin(self, method: str, params: dict[str, Any]) -> None:
+        self._call = (method, params)
+        await self._inner.begin(method, params)
+
+    async def hear(self) -> Any:
+        if not self._unheard:
+            message = await self._inner.hear()
+            result = message.get("result", {})
+            if result.get("resultType") != "input_required":
+                return message
+            self._state = {"requestState": result["requestState"]}
+            self._unheard = [{"id": key, **each} for key, each in result["inputRequests"].items()]
+            self._waiting = set(result["inputRequests"])
+            self._answers = {}
+        return self._unheard.pop(0)
+
+    async def say(self, message: dict[str, Any]) -> None:
+        self._answers[message["id"]] = message["result"]
+        if self._waiting == set(self._answers):
+            method, params = self._call
+            await self._inner.begin(method, {**params, "inputResponses": self._answers, **self._state})
+
+
 class Talking:
     """The conversation of a test."""
 
@@ -128,8 +166,12 @@ async def asked(
     """Connect to a server, or to a module that serves the same on stdio."""
     if transport == "http":
         async with web_serving(server) as web:
-            yield Talking(_Web(await web.open(revision, capabilities)))
+            yield _talking(_Web(await web.open(revision, capabilities)), revision)
         return
     async with serving(server if transport == "memory" else script(module)) as raw:
         await raw.open(revision, capabilities)
-        yield Talking(_Piped(raw))
+        yield _talking(_Piped(raw), revision)
+
+
+def _talking(client: Asked, revision: str) -> Talking:
+    return Talking(_InRounds(client) if revision in MODERN else client)

@@ -13,7 +13,8 @@ from tests.interaction.asked import Talking, asked, everywhere, text_of
 from tests.interaction.asking_server import make
 from tests.interaction.reach import PATIENCE
 
-asking = pytest.mark.parametrize("revision", ["2025-06-18", "2025-11-25"])
+asking = pytest.mark.parametrize("revision", ["2025-06-18", "2025-11-25", "2026-07-28"])
+live = pytest.mark.parametrize("revision", ["2025-06-18", "2025-11-25"])
 FIRST, SELECTS = "2025-06-18", "2025-11-25"
 ABLE: dict[str, Any] = {"elicitation": {"form": {}, "url": {}}}
 TITLED = [{"const": "eu", "title": "Europe"}, {"const": "us", "title": "America"}]
@@ -229,6 +230,28 @@ async def test_a_page_is_asked_for_and_its_end_is_told(transport: str) -> None:
             assert await talking.text() == "accept True"
 
 
+@everywhere
+async def test_a_page_has_no_id_and_no_end_in_rounds(transport: str) -> None:
+    """ELIC-39."""
+    with anyio.fail_after(PATIENCE):
+        async with client("2026-07-28", transport) as talking:
+            question = await talking.begin("visit")
+            assert question["params"] == {"mode": "url", "message": "Pay", "url": "https://example.com/pay"}
+            assert await talking.text(question, {"action": "accept"}) == "accept True"
+
+
+async def test_a_question_that_cannot_be_asked_in_rounds_says_what_is_missing() -> None:
+    """ELIC-03, META-06."""
+    with anyio.fail_after(PATIENCE):
+        async with client("2026-07-28", able={"sampling": {}}) as talking:
+            for tool, mode in (("deploy", "form"), ("confirm_in_a_thread", "form"), ("visit", "url")):
+                error = (await talking.begin(tool))["error"]
+                assert (error["code"], error["data"]) == (
+                    -32021,
+                    {"requiredCapabilities": {"elicitation": {mode: {}}}},
+                )
+
+
 @pytest.mark.parametrize("action", ["decline", "cancel"])
 async def test_a_page_that_nobody_went_to_has_no_end(action: str) -> None:
     with anyio.fail_after(PATIENCE):
@@ -255,7 +278,7 @@ async def test_that_a_page_is_needed_first_may_be_the_error() -> None:
     assert error == {"code": -32042, "message": "Pay first", "data": {"elicitations": [page]}}
 
 
-@asking
+@live
 @pytest.mark.parametrize("tool", ["deploy", "deep", "confirm", "text", "visit"])
 async def test_a_client_that_cannot_be_asked_is_not(tool: str, revision: str) -> None:
     """ELIC-03, B020: the capability is looked at before the question."""

@@ -48,7 +48,7 @@ async def test_roots_are_asked_for_once_and_again_after_a_change(revision: str, 
             assert text_of(await talking.begin("roots")) == "['file:///b']"
 
 
-@legacy
+@pytest.mark.parametrize("revision", ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"])
 async def test_a_client_that_tells_nothing_is_asked_each_time(revision: str) -> None:
     """ROOT-08: what cannot be known to hold is not kept."""
     with anyio.fail_after(PATIENCE):

@@ -13,6 +13,7 @@ from tests.interaction.asking_server import make
 from tests.interaction.reach import PATIENCE
 
 legacy = pytest.mark.parametrize("revision", ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"])
+every = pytest.mark.parametrize("revision", ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"])
 LATEST = "2025-11-25"
 REPLY = {"role": "assistant", "model": "m", "stopReason": "endTurn", "content": {"type": "text", "text": "Hi"}}
 
@@ -24,7 +25,7 @@ def client(
 
 
 @everywhere
-@legacy
+@every
 async def test_a_model_is_asked_with_all_that_was_said(revision: str, transport: str) -> None:
     """SAMP-01, SAMP-06, B010."""
     if transport == "http" and revision == "2024-11-05":
@@ -112,11 +113,12 @@ async def test_a_refusal_and_nonsense_are_errors_in_the_tool(revision: str) -> N
 
 
 @everywhere
-async def test_all_kinds_are_asked_at_once(transport: str) -> None:
-    """B011: from one task group; answered in whatever order."""
+@pytest.mark.parametrize("revision", [LATEST, "2026-07-28"])
+async def test_all_kinds_are_asked_at_once(revision: str, transport: str) -> None:
+    """B011, SAMP-17, ROOT-05: from one task group; answered in whatever order."""
     able: dict[str, Any] = {"elicitation": {}, "sampling": {}, "roots": {}}
     with anyio.fail_after(PATIENCE):
-        async with client(able, LATEST, transport) as talking:
+        async with client(able, revision, transport) as talking:
             questions = [await talking.begin("all_at_once"), await talking.hear(), await talking.hear()]
             answers: dict[str, dict[str, Any]] = {
                 "elicitation/create": {"action": "accept", "content": {"confirm": True}},
