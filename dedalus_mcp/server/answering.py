@@ -13,10 +13,12 @@ import msgspec
 from msgspec import UNSET, Raw
 
 from dedalus_mcp.errors import (
+    INTERNAL_ERROR,
     INVALID_PARAMS,
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
     MISSING_REQUIRED_CLIENT_CAPABILITY,
+    URL_ELICITATION_REQUIRED,
     CapabilityMissing,
     McpError,
     ResourceNotFound,
@@ -34,7 +36,7 @@ from dedalus_mcp.session import ServerSession, Terms
 from dedalus_mcp.types import RequestParams
 from dedalus_mcp.types.messages import InputResponseRequestParams
 from dedalus_mcp.types.methods import REQUESTS, ROOTS_LIST_CHANGED
-from dedalus_mcp.types.revisions import V2025_03_26, complete, shape
+from dedalus_mcp.types.revisions import LATEST_LEGACY, V2025_03_26, complete, shape
 
 if TYPE_CHECKING:
     from dedalus_mcp.server.server import MCPServer
@@ -147,6 +149,10 @@ class Answering:
             if not context.modern:
                 raise
             raise McpError(INVALID_PARAMS, error.message, error.data) from error
+        except McpError as error:
+            if error.code != URL_ELICITATION_REQUIRED or context.revision == LATEST_LEGACY:
+                raise
+            raise McpError(INTERNAL_ERROR, error.message) from error  # no other revision has that code
         return self._shaped(result, context.terms)
 
     def _shaped(self, result: Any, terms: Terms) -> Any:

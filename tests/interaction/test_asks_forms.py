@@ -278,6 +278,14 @@ async def test_that_a_page_is_needed_first_may_be_the_error() -> None:
     assert error == {"code": -32042, "message": "Pay first", "data": {"elicitations": [page]}}
 
 
+@pytest.mark.parametrize("revision", ["2024-11-05", "2025-03-26", "2025-06-18", "2026-07-28"])
+async def test_no_other_revision_has_that_error(revision: str) -> None:
+    """ELIC-33."""
+    with anyio.fail_after(PATIENCE):
+        async with client(revision) as talking:
+            assert (await talking.begin("must_visit"))["error"] == {"code": -32603, "message": "Pay first"}
+
+
 @live
 @pytest.mark.parametrize("tool", ["deploy", "deep", "confirm", "text", "visit"])
 async def test_a_client_that_cannot_be_asked_is_not(tool: str, revision: str) -> None:
