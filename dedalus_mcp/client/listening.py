@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import anyio
@@ -232,12 +231,11 @@ class Listening:
         lacking = missing(subscription)
         if lacking:
             logger.warning("the server does not tell of everything that was asked for: %.500s", ", ".join(lacking))
-        for uri in lacking:
-            self._settle(
-                McpError(INVALID_PARAMS, f"the server does not tell of changes of {uri!r:.200}"),
-                partial(_wishes_for, uri),
-            )
-        asked = uris(subscription.asked)
+        asked, told = set(uris(subscription.asked)), set(uris(granted))
+        self._settle(
+            McpError(INVALID_PARAMS, "the server does not tell of changes of this resource"),
+            lambda wish: wish.uri in self._uris and wish.uri in asked and wish.uri not in told,
+        )
         self._settle(None, lambda wish: (wish.uri in asked) == (wish.uri in self._uris))
         if missed:
             self._tell_all(granted)
@@ -251,7 +249,7 @@ class Listening:
         if self._back_off.attempts <= 1 and not self._wishes and self._link.ended is None:
             logger.warning("nothing is heard of changes, %s: %s", "for good" if is_final else "for now", error)
         self._back_off.failed(error.retry_after if isinstance(error, MCPConnectionError) else None)
-        asked = uris(subscription.asked)
+        asked = set(uris(subscription.asked))
         self._settle(error, lambda wish: (wish.uri in asked) == (wish.uri in self._uris))
 
     def _tell_all(self, granted: SubscriptionFilter) -> None:
@@ -287,9 +285,12 @@ class Listening:
             raise wish.error
 
     def _settle(self, error: DedalusError | None, concerned: Callable[[_Wish], bool] = lambda wish: True) -> None:
-        wishes = [wish for wish in self._wishes if concerned(wish)]
-        self._wishes = [wish for wish in self._wishes if wish not in wishes]
-        for wish in wishes:
+        settled: list[_Wish] = []
+        waiting: list[_Wish] = []
+        for wish in self._wishes:
+            (settled if concerned(wish) else waiting).append(wish)
+        self._wishes = waiting
+        for wish in settled:
             if error is not None and wish.is_new:
                 self._uris.pop(wish.uri, None)
             wish.error = error
@@ -338,7 +339,3 @@ class _Tagged(msgspec.Struct, rename={"meta": "_meta"}):
 
 
 _decode_tag = msgspec.json.Decoder(_Tagged).decode
-
-
-def _wishes_for(uri: str, wish: _Wish) -> bool:
-    return wish.uri == uri

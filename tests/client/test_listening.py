@@ -224,7 +224,7 @@ async def test_a_resource_that_the_server_does_not_tell_of_is_an_error(caplog: p
     server, heard = Server(narrow), Heard[Any]()
     async with listening_to(server, resource_updated=heard, prompts_list_changed=heard) as client:
         await client.subscribe_resource("r://a")
-        with pytest.raises(McpError, match="does not tell of changes of 'r://b'") as raised:
+        with pytest.raises(McpError, match="does not tell of changes of this resource") as raised:
             await client.subscribe_resource("r://b")
         await client.subscribe_resource("r://c")
         assert server.wanted(-1)["resourceSubscriptions"] == ["r://a", "r://c"]
@@ -451,3 +451,25 @@ async def test_a_resource_unsubscribed_while_it_is_asked_for_is_not_listened_to(
         await server.until(cancelled=1)
 
     assert len(server.listens) == 1
+
+
+async def test_all_who_subscribe_to_what_the_server_does_not_tell_of_are_told_so() -> None:
+    """SUB-04."""
+
+    async def nothing(server: Server, listen: Message) -> None:
+        await server.grant(listen, {})
+
+    failed: list[McpError] = []
+    async with listening_to(Server(nothing)) as client:
+
+        async def subscribe() -> None:
+            try:
+                await client.subscribe_resource("r://a")
+            except McpError as error:
+                failed.append(error)
+
+        async with anyio.create_task_group() as group:
+            for _ in range(5):
+                group.start_soon(subscribe)
+
+    assert len(failed) == 5
