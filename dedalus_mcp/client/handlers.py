@@ -89,6 +89,10 @@ class Handlers:
             raise McpError(INVALID_PARAMS, f"Invalid params: {error!s:.200}") from None
         return self._answered(self.answers.prepare(question))
 
+    def frees_others(self, call: Inbound) -> bool:
+        """Never: a server's calls do not wait for each other here."""
+        return False
+
     def hear(self, notice: Notice) -> None:
         """Take a notice of the server."""
         self.notices.hear(notice)

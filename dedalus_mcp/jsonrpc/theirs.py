@@ -56,6 +56,13 @@ class Handler(Protocol):
         """
         ...
 
+    def frees_others(self, call: Inbound) -> bool:
+        """Whether calls that run may be waiting for this one; then it is taken though too many run.
+
+        Asked only where that is so.  It must not block, and runs no user code.
+        """
+        ...
+
     def hear(self, notice: Notice) -> None:
         """Take a notice.  Called in the read loop: it must not block, and runs no user code."""
         ...
@@ -82,7 +89,8 @@ class TheirCalls:
     def begin(self, call: Inbound) -> None:
         """Begin to answer a call; what needs no task is answered at once."""
         try:
-            self._exchange.accept(call.id, call)
+            beyond = self._exchange.full and self._handler.frees_others(call)
+            self._exchange.accept(call.id, call, beyond=beyond)
         except McpError as refused:
             call.reply(failure(call.id, refused.error))
             return

@@ -98,6 +98,10 @@ class Answering:
             call.peer.at_end(self._hearing.leave)
         return shape(result, result.protocolVersion)
 
+    def frees_others(self, call: Inbound) -> bool:
+        """Whether it brings the answers that a parked call waits for, which may hold what others wait for."""
+        return call.method in CARRIERS and call.params is not UNSET and b'"requestState"' in bytes(call.params)
+
     def hear(self, notice: Notice) -> None:
         """Take a notice; most need nothing done."""
         if notice.method == ROOTS_LIST_CHANGED.name and self.session.agreed is not None:

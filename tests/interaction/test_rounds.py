@@ -10,6 +10,7 @@ import pytest
 
 from dedalus_mcp import MCPServer, ServerConfig, get_context, tool
 from dedalus_mcp.errors import AskFailed, McpError
+from dedalus_mcp.jsonrpc.peer import Limits
 from dedalus_mcp.server.config import ParkingConfig
 from dedalus_mcp.types import ElicitRequestParams
 from tests.interaction.raw import Raw, serving
@@ -517,6 +518,28 @@ async def test_too_many_parked_calls_fail_the_ask_and_evict_nobody() -> None:
             for one in rounds:
                 assert text(await talk.call(**answering(one, a=1, b=2))) == "1 2"
             assert asked(await talk.call())
+
+
+async def test_a_retry_is_taken_though_all_slots_wait_for_it() -> None:
+    """Else a lock that a parked handler holds would stay locked until nobody waits for it any more."""
+    lock = anyio.Lock()
+
+    @tool
+    async def locked() -> str:
+        async with lock:
+            return str(await ask("n"))
+
+    server = MCPServer("rounds", config=ServerConfig(limits=Limits(max_in_flight=2)))
+    server.collect(locked)
+    with anyio.fail_after(PATIENCE):
+        async with serving(server) as raw:
+            await raw.open(MODERN, ABLE)
+            talk = Talk(raw, "locked")
+            one = await talk.call()
+            waiting = [await talk.begin() for _ in range(2)]
+            assert "Too many calls" in (await talk.call())["error"]["message"]
+            assert text(await talk.call(**answering(one, n=1))) == "1"
+            assert asked(await raw.reply(waiting[0]))
 
 
 async def test_a_timeout_of_the_question_raises_between_the_rounds_and_its_result_waits() -> None:

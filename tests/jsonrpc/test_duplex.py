@@ -212,6 +212,9 @@ async def test_stop_while_a_frame_is_taken_drops_the_rest() -> None:
     """B100: from `hear`, which runs in the read loop."""
 
     class Stopping(Answers):
+        def frees_others(self, call: Any) -> bool:
+            return False
+
         def hear(self, notice: Any) -> None:
             super().hear(notice)
             conversation.stop("heard enough")

@@ -199,6 +199,16 @@ def test_calls_that_are_ending_count_as_running() -> None:
     exchange.accept(8, object())
 
 
+def test_calls_that_others_wait_for_are_taken_beyond_the_bound_up_to_twice_that() -> None:
+    exchange = books(max_running=1)
+    exchange.accept(1, object())
+    assert exchange.full
+
+    exchange.accept(2, object(), beyond=True)
+    with pytest.raises(McpError, match="1 are running"):
+        exchange.accept(3, object(), beyond=True)
+
+
 # The end.
 
 

@@ -193,6 +193,9 @@ async def test_error_in_the_part_that_runs_at_once_is_like_any_other(caplog: pyt
 
 async def test_notice_that_cannot_be_heard_harms_nobody(caplog: pytest.LogCaptureFixture) -> None:
     class Deaf(Answers):
+        def frees_others(self, call: Any) -> bool:
+            return False
+
         def hear(self, notice: Any) -> None:
             raise ValueError(notice.method)
 

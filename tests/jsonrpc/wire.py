@@ -95,6 +95,9 @@ class Answers:
             raise McpError(METHOD_NOT_FOUND, f"Unknown method: {call.method}")
         return self._methods[call.method](call)
 
+    def frees_others(self, call: Inbound) -> bool:
+        return call.method == "free"
+
     def hear(self, notice: Notice) -> None:
         self.heard.append(notice.method)
 

@@ -147,6 +147,9 @@ class Silent:
     def answer(self, call: Inbound) -> None:
         raise AssertionError
 
+    def frees_others(self, call: Inbound) -> bool:
+        return False
+
     def hear(self, notice: Notice) -> None:
         raise AssertionError
 
