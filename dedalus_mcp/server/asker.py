@@ -87,7 +87,7 @@ class Asker(Protocol):
 
         Args:
             question: What to ask.
-            timeout: How long to wait, in seconds; None for no limit; UNSET for the asker's own.
+            timeout: How long to wait, in seconds; None for no limit; UNSET for what is configured.
 
         Raises:
             AskFailed: -32601, the client cannot be asked here; -32602, what it answered is no

@@ -136,9 +136,10 @@ class ParkedCall:
         return await self._wait(name, self._open.open(name, question, params), timeout)
 
     async def _wait(self, name: str, waiting: OpenQuestion, timeout: float | UnsetType | None) -> Raw:
+        seconds = self._context.server.config.elicitation.timeout if timeout is UNSET else timeout
         self._collect_soon()
         try:
-            with anyio.move_on_after(None if timeout is UNSET else timeout):
+            with anyio.move_on_after(seconds):
                 await waiting.settled.wait()
         except BaseException:
             self.journal.record(name, Abandoned())

@@ -18,12 +18,14 @@ from dedalus_mcp import (
     types,
 )
 from dedalus_mcp.errors import ErrorData, McpError
+from tests.interaction.raw import serving
 from tests.interaction.reach import PATIENCE, script, text_of, ways
 from tests.seeds.blocks import module
 from tests.seeds.servers import elicitation
 
-ASKING = ("2025-06-18", "2025-11-25")
-ALL = ("2024-11-05", "2025-03-26", *ASKING, "2026-07-28")
+MODERN = "2026-07-28"
+ASKING = ("2025-06-18", "2025-11-25", MODERN)
+ALL = ("2024-11-05", "2025-03-26", *ASKING)
 
 Answer = dict[str, Any] | types.ElicitResult | ErrorData
 
@@ -70,9 +72,12 @@ OUTCOMES: list[tuple[str, dict[str, Any] | None, list[Answer], str]] = [
     ("create_project", None, [NO], "रद्द किया गया"),
     ("create_project", None, [{"name": "abc"}, AWAY], "रद्द किया गया"),
     ("create_project", None, [{"name": "abc"}, {"type": "web"}, {"confirm": False}], "रद्द किया गया"),
+]
+ERRORS: list[tuple[str, dict[str, Any] | None, list[Answer], str]] = [
     ("error_handling", None, [ErrorData(-1, "user closed")], "Elicitation अनुपलब्ध: user closed"),
     ("code_of_the_error", None, [ErrorData(-1, "user closed", {"at": 3})], "-1 user closed {'at': 3}"),
 ]
+"""What a client can only say where a question is a request: a round of 2026-07-28 carries no errors."""
 
 
 @ways
@@ -82,7 +87,7 @@ async def test_every_block_does_what_the_document_says(revision: str, transport:
     user = User()
     with anyio.fail_after(PATIENCE):
         async with MCPClient.connect(target(transport), revision=revision, elicitation=user) as client:
-            for name, arguments, answers, outcome in OUTCOMES:
+            for name, arguments, answers, outcome in OUTCOMES if revision == MODERN else OUTCOMES + ERRORS:
                 user.answers = list(answers)
                 result = await client.call_tool(name, arguments)
 
@@ -99,7 +104,7 @@ async def test_a_client_that_cannot_be_asked_is_told_of_at_once(revision: str, t
     """ELIC-03, LIFE-09, B020, META-06: nothing is sent; uncaught, the tool's result or error says why."""
     with anyio.fail_after(PATIENCE):
         async with MCPClient.connect(target(transport), revision=revision) as client:
-            if revision == "2026-07-28":
+            if revision == MODERN:
                 with pytest.raises(McpError) as raised:
                     await client.call_tool("deploy", {"env": "prod"})
                 assert raised.value.code == -32021
@@ -112,6 +117,31 @@ async def test_a_client_that_cannot_be_asked_is_told_of_at_once(revision: str, t
 
     assert text_of(caught) == f"Elicitation अनुपलब्ध: {CANNOT_BE_ASKED}"
     assert text_of(code) == f"-32601 {CANNOT_BE_ASKED} None"
+
+
+async def test_three_rounds_of_2026_07_28_run_the_document_once() -> None:
+    """MRTR-01: seen on the wire; what is parked is freed."""
+    answers = [{"name": "abc"}, {"type": "web"}, YES]
+    server = elicitation()
+    more: dict[str, Any] = {}
+    messages: list[str] = []
+    with anyio.fail_after(PATIENCE):
+        async with serving(server) as raw:
+            await raw.open(MODERN, {"elicitation": {}})
+            for id, answer in enumerate(answers):
+                reply = await raw.call(id, "tools/call", name="create_project", arguments={}, **more)
+                ((name, question),) = reply["result"]["inputRequests"].items()
+                messages.append(question["params"]["message"])
+                more = {
+                    "requestState": reply["result"]["requestState"],
+                    "inputResponses": {name: {"action": "accept", "content": answer}},
+                }
+            assert len(server.parkings.here()) == 1
+            end = await raw.call(9, "tools/call", name="create_project", arguments={}, **more)
+
+            assert end["result"]["content"][0]["text"] == "abc बनाया गया"
+            assert len(server.parkings.here()) == 0
+    assert messages[-1] == "web प्रोजेक्ट 'abc' बनाएं?"
 
 
 @pytest.mark.parametrize("revision", ASKING)
