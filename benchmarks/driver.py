@@ -19,6 +19,7 @@ from benchmarks.bare import Frames
 
 __all__ = (
     "CASES",
+    "CONFIRM_IN_ROUNDS",
     "ENVIRONMENT",
     "LEGACY",
     "MODERN",
@@ -77,11 +78,39 @@ CASES = {
 }
 
 
+_ABLE = META.replace(b'clientCapabilities":{}', b'clientCapabilities":{"elicitation":{}}')
+CONFIRM_IN_ROUNDS = _case(
+    "confirm in rounds", b"tools/call", b'"name":"confirm","arguments":{},' + _ABLE, b'"text":"True"'
+)
+"""Not among the cases: the bare loops ask in no rounds."""
+
+
 class _Asked(msgspec.Struct):
     id: int
 
 
+class _Round(msgspec.Struct):
+    inputRequests: dict[str, msgspec.Raw]
+    requestState: str
+
+
+class _Reply(msgspec.Struct):
+    result: _Round
+
+
 _decode_asked = msgspec.json.Decoder(_Asked).decode
+_decode_reply = msgspec.json.Decoder(_Reply).decode
+
+
+def _retry(frame: bytes, id: int) -> bytes:
+    """Answer a round with yes."""
+    round = _decode_reply(frame).result
+    (name,) = round.inputRequests
+    return (
+        b'{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"confirm","arguments":{},"inputResponses":'
+        b'{"%b":{"action":"accept","content":{"sure":true}}},"requestState":"%b",%b}}'
+        % (id, name.encode(), round.requestState.encode(), _ABLE)
+    )
 
 
 class Driver:
@@ -96,6 +125,7 @@ class Driver:
         self._calls = max(calls, width)
         self._width = width
         self._sent = 0
+        self._retries = 0
         self.open = 0
 
     def start(self) -> list[bytes]:
@@ -106,6 +136,10 @@ class Driver:
         """Take what came, and return what to send."""
         out: list[bytes] = []
         for frame in frames:
+            if b'"input_required"' in frame:
+                self._retries += 1
+                out.append(_retry(frame, -self._retries))  # ids below zero are none of the calls'
+                continue
             if b'"method"' in frame:
                 asked = _decode_asked(frame).id
                 out.append(b'{"jsonrpc":"2.0","id":%d,"result":{"action":"accept","content":{"sure":true}}}' % asked)
@@ -160,6 +194,16 @@ class Child:
         """The CPU time that the process has used, in seconds; nanosecond resolution, Linux only."""
         clock = (~self._process.pid << 3) | 2  # what clock_getcpuclockid(3) returns
         return time.clock_gettime(clock)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        self._stdin.close()
+        self._stdout.close()
 
     def close(self) -> None:
         self._stdin.close()

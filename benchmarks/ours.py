@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import sys
 
-from dedalus_mcp import MCPServer, tool, types
+from dedalus_mcp import MCPServer, ServerConfig, tool, types
+from dedalus_mcp.server.config import ParkingConfig
 
 __all__ = ("server",)
 
-server = MCPServer("bench", version="1")
+server = MCPServer("bench", version="1", config=ServerConfig(parking=ParkingConfig(max_parked=100_000)))
 QUESTION = types.ElicitRequestParams(
     message="Sure?",
     requestedSchema={"type": "object", "properties": {"sure": {"type": "boolean"}}, "required": ["sure"]},
