@@ -136,11 +136,14 @@ class ParkedCall:
         return await self._wait(name, self._open.open(name, question, params), timeout)
 
     async def _wait(self, name: str, waiting: OpenQuestion, timeout: float | UnsetType | None) -> Raw:
-        seconds = self._context.server.config.elicitation.timeout if timeout is UNSET else timeout
+        seconds = self._configured() if timeout is UNSET else timeout
         self._collect_soon()
         try:
-            with anyio.move_on_after(seconds):
+            if seconds is None:  # a scope costs as much as all the rest
                 await waiting.settled.wait()
+            else:
+                with anyio.move_on_after(seconds):
+                    await waiting.settled.wait()
         except BaseException:
             self.journal.record(name, Abandoned())
             raise
@@ -152,6 +155,12 @@ class ParkedCall:
         fault = waiting.fault or timed_out(waiting.question)
         self.journal.record(name, Fault(fault.error))
         raise fault
+
+    def _configured(self) -> float | None:
+        """How long a question waits that does not say; what is longer than its round lives need not be counted."""
+        config = self._context.server.config
+        seconds = config.elicitation.timeout
+        return None if seconds is None or seconds >= config.parking.round_seconds else seconds
 
     def step_began(self) -> None:
         """A step runs: where its result must be in the state, no round goes out before it has ended."""
@@ -268,7 +277,8 @@ class ParkedCall:
         for name in self.rounds.asked:
             if name in answers:
                 self._settle(name, Answer(encode_value(answers[name])))
-        self._collect_soon()
+        if self._open.waiting():  # what was not answered is asked again
+            self._collect_soon()
 
     def _settle(self, name: str, outcome: Outcome) -> None:
         """One question has its outcome: for whoever waits, or whoever asks it when the handler gets there."""

@@ -99,7 +99,7 @@ class Parking:
         if owner is not None and self._owners[owner] >= self._config.max_parked_by_principal:
             limit = self._config.max_parked_by_principal
             raise AskFailed(INTERNAL_ERROR, f"too many parked calls of one client: {limit} are the limit")
-        self._calls[call.handle] = _Entry(call, owner, request_digest(context))
+        self._calls[call.handle] = _Entry(call, owner, _request(context))
         self._owners[owner] += 1
 
     def park(self, call: ParkedCall, context: Context) -> str:
@@ -109,7 +109,7 @@ class Parking:
         self._reaper.wake_at(call.deadline)
         outcomes = dict(call.journal.outcomes) if self.sealed else None
         state = State(call.handle, call.rounds.number, call.born, time.time() + left, call.rounds.asked, outcomes)
-        return self._states.write(state, context)
+        return self._states.write(state, self._calls[call.handle].request, _principal(context))
 
     def end(self, call: ParkedCall) -> None:
         """The handler of a call is over; its outcome is kept, if a retry may still ask for it."""
@@ -154,10 +154,14 @@ class Parking:
             McpError: -32602, there is none, or it is not this client's, or not this request's.
         """
         try:
-            state = self._states.read(text, context)
+            request = _request(context)
+            state = self._states.read(text, request, _principal(context))
             entry = self._calls.get(state.handle) or self._over.get(state.handle)
             if entry is not None and not (entry.call.over and state.round > entry.call.rounds.number):
-                return self._known(entry, state, context), state.round
+                self._check(entry, request, _owner(context))
+                if state.outcomes is not None and state.round > entry.call.rounds.number:
+                    entry.call.catch_up(state)
+                return entry.call, state.round
             if state.outcomes is None:
                 raise BadState("it has expired, or its call is over")
         except BadState as bad:
@@ -166,16 +170,13 @@ class Parking:
             self._forget(state.handle)
         return ParkedCall(context, self, state), state.round
 
-    def _known(self, entry: _Entry, state: State, context: Context) -> ParkedCall:
-        if entry.owner != _owner(context):
+    def _check(self, entry: _Entry, request: bytes, owner: Hashable) -> None:
+        if entry.owner != owner:
             raise BadState("it belongs to another client")
-        if not compare_digest(entry.request, request_digest(context)):
+        if not compare_digest(entry.request, request):
             raise BadState("it belongs to a request with another method, target or arguments")
         if entry.call.cancelled is not None:
             raise BadState(f"its call is being ended: {entry.call.cancelled}")
-        if state.outcomes is not None and state.round > entry.call.rounds.number:
-            entry.call.catch_up(state)
-        return entry.call
 
     def rejected(self, reason: str) -> McpError:
         """Return the one error of every state that is not good, and log why it is not."""
@@ -232,3 +233,12 @@ def _owner(context: Context) -> Hashable:
     """Whose a call is: on a connection of its own the connection's, over HTTP whoever proved to have sent it."""
     carrier = context.call.channel.carrier
     return context.call.peer if carrier is None else carrier.principal
+
+
+def _principal(context: Context) -> str | None:
+    carrier = context.call.channel.carrier
+    return None if carrier is None else carrier.principal
+
+
+def _request(context: Context) -> bytes:
+    return request_digest(context.call.method, context.call.params)

@@ -14,19 +14,15 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping
+from hashlib import blake2b
 from secrets import token_urlsafe
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeGuard, cast
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, Raw, UnsetType
 
 from dedalus_mcp.server.journal import Outcome
-from dedalus_mcp.server.rounds import canonical_digest
 from dedalus_mcp.server.seal import Seal
-
-if TYPE_CHECKING:
-    from dedalus_mcp.server.context import Context
 
 __all__ = ("BadState", "State", "StateWriter", "request_digest")
 
@@ -85,10 +81,16 @@ class StateWriter:
         self._server = server
         self._mark = token_urlsafe(_MARK_BYTES)
 
-    def write(self, state: State, context: Context) -> str:
-        """Return a state as text."""
+    def write(self, state: State, request: bytes, principal: str | None) -> str:
+        """Return a state as text.
+
+        Args:
+            state: What it says.
+            request: What request it is given with: see `request_digest`.
+            principal: Who sent that, as far as it was proved.
+        """
         if self.seal is not None:
-            text = _SEALED + self.seal.seal(_encode(state), self._bound_to(context))
+            text = _SEALED + self.seal.seal(_encode(state), self._bound_to(request, principal))
             if len(text) <= MAX_STATE_BYTES:
                 return text
             logger.warning(
@@ -98,14 +100,19 @@ class StateWriter:
             )
         return f"{self._mark}.{state.handle}.{state.round}"
 
-    def read(self, text: str, context: Context) -> State:
+    def read(self, text: str, request: bytes, principal: str | None) -> State:
         """Read a state that came with a request.
+
+        Args:
+            text: The state.
+            request: What request it came with.
+            principal: Who sent that.
 
         Raises:
             BadState: It is no good for this request.
         """
         if text.startswith(_SEALED):
-            return self._opened(text[1:], context)
+            return self._opened(text[1:], self._bound_to(request, principal))
         mark, _, rest = text.partition(".")
         handle, _, digits = rest.partition(".")
         if mark != self._mark:
@@ -114,12 +121,12 @@ class StateWriter:
             raise BadState("it is none of ours")
         return State(handle, int(digits))
 
-    def _opened(self, text: str, context: Context) -> State:
+    def _opened(self, text: str, bound_to: bytes) -> State:
         if self.seal is None:
             raise BadState("it is sealed, and there are no state_keys= here")
         if len(text) > MAX_STATE_BYTES:
             raise BadState("it is longer than any that was given out")
-        data = self.seal.open(text, self._bound_to(context))
+        data = self.seal.open(text, bound_to)
         if data is None:
             raise BadState("it was sealed by other keys, for another request or client, or altered")
         state = _decode(data)
@@ -127,19 +134,37 @@ class StateWriter:
             raise BadState("it has expired")
         return state
 
-    def _bound_to(self, context: Context) -> bytes:
-        carrier = context.call.channel.carrier
-        principal = None if carrier is None else carrier.principal
-        return _encode([self._server, principal, request_digest(context)])
+    def _bound_to(self, request: bytes, principal: str | None) -> bytes:
+        return _encode([self._server, principal, request])
 
 
-_ROUND_MEMBERS = frozenset({"_meta", "inputResponses", "requestState"})
+class _Target(msgspec.Struct):
+    name: str | None = None
+    uri: str | None = None
+    arguments: Raw = Raw(b"")
 
 
-def request_digest(context: Context) -> bytes:
-    """Return what request it is, however its params were written; what differs between honest retries is left out."""
-    raw = context.call.params
-    params: Mapping[str, Any] = {} if raw is UNSET else msgspec.json.decode(raw)
-    # Clients may write what is empty, or leave it out.
-    asked = {name: value for name, value in params.items() if name not in _ROUND_MEMBERS and value not in ({}, None)}
-    return canonical_digest([context.call.method, asked])
+_decode_target = msgspec.json.Decoder(_Target).decode
+_NO_ARGUMENTS = (b"", b"null", b"{}")  # clients may write what is empty, or leave it out
+
+
+def request_digest(method: str, params: Raw | UnsetType) -> bytes:
+    """Return what request it is: its method, its target and its arguments, however they were written."""
+    target = _Target() if params is UNSET else _decode_target(params)
+    arguments = bytes(target.arguments)
+    asked = None if arguments in _NO_ARGUMENTS else _canonical(msgspec.json.decode(arguments))
+    bound = [method, target.name, target.uri, asked]
+    return blake2b(msgspec.json.encode(bound, order="sorted"), digest_size=16).digest()
+
+
+def _canonical(value: Any) -> Any:
+    """The value with every number written in one way: some peers write 1 for 1.0."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, dict):
+        return {key: _canonical(item) for key, item in cast("dict[str, Any]", value).items()}
+    return [_canonical(item) for item in value] if _is_list(value) else value
+
+
+def _is_list(value: Any) -> TypeGuard[list[Any]]:
+    return isinstance(value, list)

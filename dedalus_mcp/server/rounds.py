@@ -11,14 +11,11 @@ Source: MCP 2026-07-28, basic/patterns, "Multi round-trip requests"; AMB-39.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from enum import Enum
-from hashlib import blake2b
-from typing import Any, TypeGuard, cast
+from typing import Any
 
-import msgspec
-
-__all__ = ("Rounds", "Take", "canonical_digest")
+__all__ = ("Rounds", "Take")
 
 
 class Take(Enum):
@@ -41,9 +38,9 @@ class Rounds:
     def __init__(self, number: int = 0, asked: Mapping[str, str] | None = None) -> None:
         self.number = number
         self.asked = dict(asked or {})
-        self._answered: bytes | None = None
+        self._answered: dict[str, Any] | None = None
         self._asked_before: dict[str, str] = {}
-        self._answered_before: bytes | None = None
+        self._answered_before: dict[str, Any] | None = None
 
     def ask(self, asked: Mapping[str, str]) -> int:
         """Begin a round with these questions, methods by name, and return its number."""
@@ -60,38 +57,16 @@ class Rounds:
             answers: All its answers; those that were not asked for do not matter.
         """
         if number == self.number and number > 0:
-            given = _digest_of(answers, self.asked)
+            given = _given(answers, self.asked)
             if self._answered is None:
                 self._answered = given
                 return Take.FIRST
             return Take.AGAIN if given == self._answered else Take.STALE
         unanswered = self._answered is None
-        if (
-            number == self.number - 1
-            and unanswered
-            and self._answered_before == _digest_of(answers, self._asked_before)
-        ):
+        if number == self.number - 1 and unanswered and self._answered_before == _given(answers, self._asked_before):
             return Take.BEFORE
         return Take.STALE
 
 
-def canonical_digest(value: Any) -> bytes:
-    """Return a digest that is the same however a value was written as JSON."""
-    return blake2b(msgspec.json.encode(_canonical(value), order="sorted"), digest_size=16).digest()
-
-
-def _digest_of(answers: Mapping[str, Any], names: Iterable[str]) -> bytes:
-    return canonical_digest({name: answers[name] for name in names if name in answers})
-
-
-def _canonical(value: Any) -> Any:
-    """The value with every number written in one way: some peers write 1 for 1.0."""
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    if isinstance(value, dict):
-        return {key: _canonical(item) for key, item in cast("dict[str, Any]", value).items()}
-    return [_canonical(item) for item in value] if _is_list(value) else value
-
-
-def _is_list(value: Any) -> TypeGuard[list[Any]]:
-    return isinstance(value, list)
+def _given(answers: Mapping[str, Any], asked: Mapping[str, str]) -> dict[str, Any]:
+    return {name: answers[name] for name in asked if name in answers}
