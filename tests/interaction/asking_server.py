@@ -74,6 +74,19 @@ def confirm_in_a_thread(ctx: Context) -> str:
     return f"{ctx.wait(ctx.confirm('Really?'))}"
 
 
+@tool
+async def impatient(ctx: Context) -> str:
+    try:
+        return f"{await ctx.confirm('Really?', timeout=0.01)}"
+    except AskFailed as error:
+        return f"{error.code} {error}"
+
+
+@tool
+async def named(ctx: Context) -> str:
+    return f"{await ctx.confirm('Really?', key='sure')}"
+
+
 @tool(inline=True)
 def confirm_inline(ctx: Context) -> str:
     try:
@@ -191,6 +204,7 @@ async def ask_in_a_resource(ctx: Context) -> str:
 
 
 PLAIN = (
+    impatient, named,
     deploy, raw_form, deep, confirm, confirm_in_a_thread, confirm_inline, choose, choose_many, text, number, integer,
     visit, must_visit, sample, roots, inside, all_at_once, ask_in_a_prompt, ask_in_a_resource,
 )  # fmt: skip

@@ -181,6 +181,27 @@ async def test_a_plain_function_waits_in_its_thread(revision: str, transport: st
             assert await talking.text(question, accepting(confirm=True)) == "True"
 
 
+@everywhere
+@live
+async def test_a_short_question_has_a_time_of_its_own(revision: str, transport: str) -> None:
+    """CANC-02, B013."""
+    with anyio.fail_after(PATIENCE):
+        async with client(revision, transport) as talking:
+            question = await talking.begin("impatient")
+            cancelled = await talking.hear()
+            assert cancelled["method"] == "notifications/cancelled"
+            assert cancelled["params"]["requestId"] == question["id"]
+            assert await talking.text() == "-32603 elicitation request timed out"
+
+
+async def test_the_authors_name_is_that_of_the_question_in_rounds() -> None:
+    with anyio.fail_after(PATIENCE):
+        async with client("2026-07-28") as talking:
+            question = await talking.begin("named")
+            assert "sure" in question["id"]
+            assert await talking.text(question, accepting(confirm=True)) == "True"
+
+
 @asking
 async def test_a_plain_function_in_the_event_loop_is_told_to_be_async(revision: str) -> None:
     with anyio.fail_after(PATIENCE):
