@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from dedalus_mcp.server.decorators import resource as resource
     from dedalus_mcp.server.decorators import resource_template as resource_template
     from dedalus_mcp.server.decorators import tool as tool
+    from dedalus_mcp.server.guards import require_within_roots as require_within_roots
     from dedalus_mcp.server.hints import CacheHint as CacheHint
     from dedalus_mcp.server.server import MCPServer as MCPServer
     from dedalus_mcp.server.specs import CompletionSpec as CompletionSpec
@@ -112,6 +113,7 @@ _HOME = {
     "form": "dedalus_mcp.schema.typed_forms",
     "get_context": "dedalus_mcp.server.context",
     "prompt": "dedalus_mcp.server.decorators",
+    "require_within_roots": "dedalus_mcp.server.guards",
     "resource": "dedalus_mcp.server.decorators",
     "resource_template": "dedalus_mcp.server.decorators",
     "tool": "dedalus_mcp.server.decorators",
@@ -168,6 +170,7 @@ __all__ = (
     "form",
     "get_context",
     "prompt",
+    "require_within_roots",
     "resource",
     "resource_template",
     "tool",
