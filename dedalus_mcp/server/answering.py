@@ -28,7 +28,7 @@ from dedalus_mcp.jsonrpc.messages import Notice
 from dedalus_mcp.server.capabilities import promised
 from dedalus_mcp.server.context import Context, current
 from dedalus_mcp.server.hints import hinted
-from dedalus_mcp.server.parked_call import CARRIERS
+from dedalus_mcp.server.parked_call import CARRIERS, ParkedCall
 from dedalus_mcp.server.routes import AT_ONCE, HANDLED, Handled
 from dedalus_mcp.server.session_listener import SessionListener
 from dedalus_mcp.server.tools import ToolCall
@@ -82,7 +82,7 @@ class Answering:
         params, terms = self._open(call)
         if (handled := HANDLED.get(call.method)) is not None:
             context = Context(self.server, call.peer, call, terms, params.meta)
-            if terms.modern and call.method in CARRIERS and params.requestState is not None:
+            if terms.modern and call.method in CARRIERS and _has_answers(params):
                 return self._retry(handled, params, context)
             return self._handle(handled, params, context)
         at_once = AT_ONCE[call.method]
@@ -133,8 +133,11 @@ class Answering:
 
     async def _retry(self, handled: Handled, params: InputResponseRequestParams, retry: Context) -> Any:
         """Answer a retry: with what the call leads to that it goes on with, or by running it once more."""
-        call, number = self.server.parkings.here().find(params.requestState or "", retry)
-        answers = params.inputResponses or {}
+        parking, answers = self.server.parkings.here(), params.inputResponses or {}
+        if params.requestState is None:  # no retry of ours, but questions may be answered before they are asked
+            retry.park(ParkedCall(retry, parking, offered=answers))
+            return await self._handle(handled, params, retry)
+        call, number = parking.find(params.requestState, retry)
         if call.first is not retry.call:
             return await call.resume(retry, number, answers)
         call.take_over(answers)
@@ -181,6 +184,10 @@ class Answering:
         if not self.server.offers(method) or not (method in HANDLED or method in AT_ONCE):
             raise McpError(METHOD_NOT_FOUND, f"Method not found: {method:.80}")
         return terms
+
+
+def _has_answers(params: InputResponseRequestParams) -> bool:
+    return params.requestState is not None or params.inputResponses is not None
 
 
 class _MetaOnly(msgspec.Struct):

@@ -67,6 +67,7 @@ class ParkedCall:
         context: The call, as its handler sees it.
         parking: Where it is found again.
         state: What an earlier process left of it, where this one takes over.
+        offered: Answers that came with the call itself, by the names of questions not asked yet.
 
     Attributes:
         first: The request whose task the handler runs in.
@@ -80,7 +81,14 @@ class ParkedCall:
         given_up: Whether nobody knows what became of it: it expired, or the server shut down.
     """
 
-    def __init__(self, context: Context, parking: Parking, state: State | None = None) -> None:
+    def __init__(
+        self,
+        context: Context,
+        parking: Parking,
+        state: State | None = None,
+        *,
+        offered: Mapping[str, Any] | None = None,
+    ) -> None:
         self.first = context.call
         self.handle = token_urlsafe(_HANDLE_BYTES) if state is None else state.handle
         self.born = time.time() if state is None else state.born
@@ -92,6 +100,7 @@ class ParkedCall:
         self.given_up = False
         self._context = context
         self._parking = parking
+        self._offered = offered or {}
         self._known = False  # in `parking`
         self._open = OpenQuestions()
         self._legs = Legs(context)
@@ -130,6 +139,10 @@ class ParkedCall:
         name = self.journal.name(question.method, params, question.key)
         if (known := self.journal.outcome(name)) is not None:
             return await _replayed(known)
+        if name in self._offered:
+            check_answer(name, question.method, self._offered)
+            self.journal.record(name, Answer(encode_value(self._offered[name])))
+            return Raw(encode_value(self._offered[name]))
         if not self._known:
             self._parking.add(self, self._context)
             self._known = True

@@ -583,6 +583,26 @@ async def test_what_the_handler_raises_is_the_retry_s_error() -> None:
     assert reply["error"] == again["error"] == {"code": -32001, "message": "no", "data": {"why": 1}}
 
 
+async def test_answers_that_come_with_the_call_itself_are_taken_by_the_author_s_keys() -> None:
+    """MRTR-19: what else comes is ignored; an answer that is none is refused."""
+
+    @tool
+    async def keyed() -> str:
+        return (await get_context().text("name?", key="who")) or "nobody"
+
+    with anyio.fail_after(PATIENCE):
+        async with serving(offering(keyed)) as raw:
+            await raw.open(MODERN, ABLE)
+            talk = Talk(raw, "keyed")
+            ((name, question),) = (await talk.call())["result"]["inputRequests"].items()
+            assert name == "who"
+            (field,) = question["params"]["requestedSchema"]["properties"]
+            answer = {"action": "accept", "content": {field: "Ada"}}
+            assert text(await talk.call(inputResponses={"who": answer, "else": {"x": 1}})) == "Ada"
+            assert (await talk.call(inputResponses={"who": 5}))["error"]["code"] == -32602
+            assert asked(await talk.call(inputResponses={"whose": answer})) == {"name?": "who"}
+
+
 async def test_a_state_on_a_legacy_request_means_nothing() -> None:
     @tool
     async def plain() -> str:
