@@ -34,7 +34,6 @@ TASKS = "the tasks extension"
 LATER = {
     "2025-11-25": {},
     "2026-07-28": {
-        "input-required-result-ignore-extra-params": UNASKED,
         "tasks-lifecycle": TASKS,
         "tasks-capability-negotiation": TASKS,
         "tasks-wire-fields": TASKS,
