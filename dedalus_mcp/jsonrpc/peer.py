@@ -68,7 +68,17 @@ class Peer:
         channel: As given.
     """
 
-    __slots__ = ("_answers_malformed", "_at_end", "_exchange", "_handler", "_ours", "_theirs", "batches", "channel")
+    __slots__ = (
+        "__weakref__",
+        "_answers_malformed",
+        "_at_end",
+        "_exchange",
+        "_handler",
+        "_ours",
+        "_theirs",
+        "batches",
+        "channel",
+    )
 
     def __init__(
         self,

@@ -27,8 +27,10 @@ from dedalus_mcp.jsonrpc.inbound import Inbound
 from dedalus_mcp.jsonrpc.messages import Notice
 from dedalus_mcp.server.capabilities import promised
 from dedalus_mcp.server.context import Context, current
+from dedalus_mcp.server.ended_call import EndedCall
 from dedalus_mcp.server.hints import hinted
 from dedalus_mcp.server.parked_call import CARRIERS, ParkedCall
+from dedalus_mcp.server.rounds import BadState
 from dedalus_mcp.server.routes import AT_ONCE, HANDLED, Handled
 from dedalus_mcp.server.session_listener import SessionListener
 from dedalus_mcp.server.tools import ToolCall
@@ -137,10 +139,15 @@ class Answering:
         if params.requestState is None:  # no retry of ours, but questions may be answered before they are asked
             retry.park(ParkedCall(retry, parking, offered=answers))
             return await self._handle(handled, params, retry)
-        call, number = parking.find(params.requestState, retry)
-        if call.first is not retry.call:
-            return await call.resume(retry, number, answers)
-        call.take_over(answers)
+        try:
+            call, number = parking.find(params.requestState, retry)
+            if isinstance(call, EndedCall):
+                return call.told_again(number, answers)
+            if call.first is not retry.call:
+                return await call.resume(retry, number, answers)
+            call.take_over(answers)
+        except BadState as bad:
+            raise parking.rejected(bad) from None
         retry.park(call)
         return await self._handle(handled, params, retry)
 

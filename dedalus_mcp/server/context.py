@@ -202,6 +202,11 @@ class Context(Asking):
         """The call began elsewhere, and asks on here."""
         self._parked = call
 
+    def unpark(self, first: Inbound) -> None:
+        """The handler is over; what asked for it is not needed any more."""
+        self._parked = self._steps = None
+        self._call = first
+
     def attach(self, retry: Context) -> None:
         """What belongs to a request is that of this retry from now on."""
         self._peer, self._call, self._terms, self._meta = retry._peer, retry._call, retry._terms, retry._meta

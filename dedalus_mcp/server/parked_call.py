@@ -26,7 +26,7 @@ import anyio
 from anyio.lowlevel import checkpoint
 from msgspec import UNSET, Raw, UnsetType
 
-from dedalus_mcp.errors import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, AskFailed, LocalProtocolError, McpError
+from dedalus_mcp.errors import INTERNAL_ERROR, METHOD_NOT_FOUND, AskFailed, LocalProtocolError, McpError
 from dedalus_mcp.jsonrpc.codec import encode_value
 from dedalus_mcp.jsonrpc.failures import INTERNAL
 from dedalus_mcp.server.asker import Question, cannot_be_sent, refuse_in_step, timed_out
@@ -77,7 +77,6 @@ class ParkedCall:
         journal: What was answered so far.
         rounds: Which round it is in.
         over: Whether the handler is.
-        outcome: What a retry gets that comes after that: a result, or the error to raise.
         given_up: Whether nobody knows what became of it: it expired, or the server shut down.
     """
 
@@ -96,7 +95,6 @@ class ParkedCall:
         self.journal = Journal(None if state is None else state.outcomes)
         self.rounds = Rounds() if state is None else Rounds(state.round, state.asked)
         self.over = False
-        self.outcome: Raw | Exception = _NO_OUTCOME
         self.given_up = False
         self._context = context
         self._parking = parking
@@ -119,11 +117,6 @@ class ParkedCall:
     def disowned(self) -> bool:
         """Whether another process may have completed it: then nothing that it would clean up is its own."""
         return self.given_up and self._parking.sealed
-
-    @property
-    def outcome_bytes(self) -> int:
-        """How many bytes the outcome holds."""
-        return len(bytes(self.outcome)) if isinstance(self.outcome, Raw) else 0
 
     # The handler's side.
 
@@ -196,11 +189,11 @@ class ParkedCall:
         """
         self.over = True
         replied = self.first.finished
-        if self.rounds.number > 0:
-            self.outcome = self._kept(outcome)
+        outcome_kept = self._kept(outcome) if self.rounds.number > 0 else None
         if self._known:
-            self._parking.end(self)
-        self._legs.settle(self.outcome)
+            self._parking.end(self, outcome_kept, self._reply)
+        self._legs.settle(outcome_kept)
+        self._context.unpark(self.first)  # else the two would hold each other
         return replied and (isinstance(outcome, Exception) or not isinstance(outcome, BaseException))
 
     def _kept(self, outcome: Any) -> Raw | Exception:
@@ -235,18 +228,16 @@ class ParkedCall:
             answers: By the names of the questions.
 
         Raises:
-            McpError: -32602, an answer is no result of its method, and the round waits on; or the
-                round is answered already, and differently.
+            BadState: The round is over, or is answered already, and differently.
+            McpError: -32602, an answer is no result of its method, and the round waits on.
             Exception: What the handler raised.
         """
-        take = self._take(number, answers)
-        if take is Take.BEFORE:
+        taken = self.rounds.check_and_take(number, answers)
+        if taken is Take.BEFORE:
             return self._reply
-        if self.over:
-            return _raised_or(self.outcome)
         leg = self._legs.attach(retry)
         self.deadline = float("inf")
-        if take is Take.FIRST:
+        if taken is Take.FIRST:
             self._answer(answers)
         try:
             await leg.settled.wait()
@@ -262,7 +253,7 @@ class ParkedCall:
             McpError: -32602, an answer is no result of its method, and the round waits on; -32603,
                 too many calls are parked here.
         """
-        self._take(self.rounds.number, answers)
+        self.rounds.check_and_take(self.rounds.number, answers)
         self._parking.add(self, self._context)
         self._known = True
         self._answer(answers)
@@ -273,18 +264,6 @@ class ParkedCall:
         for name, outcome in outcomes.items():
             self._settle(name, outcome)
         self.rounds = Rounds(state.round, state.asked)
-
-    def _take(self, number: int, answers: Mapping[str, Any]) -> Take:
-        try:
-            if number == self.rounds.number:
-                for name, method in self.rounds.asked.items():
-                    check_answer(name, method, answers)
-            take = self.rounds.take(number, answers)
-        except RecursionError:
-            raise McpError(INVALID_PARAMS, "Invalid params: inputResponses: nested too deeply") from None
-        if take is Take.STALE:
-            raise self._parking.rejected(f"round {number} is over, or was answered differently")
-        return take
 
     def _answer(self, answers: Mapping[str, Any]) -> None:
         for name in self.rounds.asked:
@@ -347,7 +326,7 @@ class ParkedCall:
         }
         self._reply = InputRequiredResult(
             inputRequests=requests,
-            requestState=self._parking.park(self, self._context),
+            requestState=self._parking.park(self),
             meta={SERVER_INFO_KEY: self._context.server.info},
         )
         return self._reply
@@ -362,9 +341,6 @@ class ParkedCall:
         self.first.peer.reply_early(self.first, reply)
         if channel.unsent:
             await channel.flush()
-
-
-_NO_OUTCOME = Raw(b"{}")
 
 
 async def _replayed(outcome: Outcome) -> Raw:

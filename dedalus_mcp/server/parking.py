@@ -17,18 +17,21 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Hashable
-from dataclasses import dataclass
-from hmac import compare_digest
 from typing import TYPE_CHECKING
 
 import anyio
+from msgspec import Raw
 
 from dedalus_mcp.errors import INTERNAL_ERROR, INVALID_PARAMS, AskFailed, McpError
 from dedalus_mcp.jsonrpc.tasks import Tasks
+from dedalus_mcp.server.binding import Binding
 from dedalus_mcp.server.config import ParkingConfig
+from dedalus_mcp.server.ended_call import EndedCall, EndedCalls
 from dedalus_mcp.server.parked_call import ParkedCall
-from dedalus_mcp.server.request_state import BadState, State, StateWriter, request_digest
+from dedalus_mcp.server.request_state import State, StateWriter
+from dedalus_mcp.server.rounds import BadState
 from dedalus_mcp.server.seal import Seal
+from dedalus_mcp.types import InputRequiredResult
 
 if TYPE_CHECKING:
     from dedalus_mcp.server.context import Context
@@ -41,15 +44,6 @@ logger = logging.getLogger("dedalus_mcp")
 CLOSING_SECONDS = 1.0
 # How much longer than its time a call may wait: many that expire one after the other are ended at once.
 SLACK_SECONDS = 0.5
-
-
-@dataclass(frozen=True, slots=True)
-class _Entry:
-    """A call, and what its states are good for: this owner's retry of this very request."""
-
-    call: ParkedCall
-    owner: Hashable
-    request: bytes
 
 
 class Parking:
@@ -69,10 +63,9 @@ class Parking:
         self._config = config
         self._server = server
         self._states = StateWriter(server, seal)
-        self._calls: dict[str, _Entry] = {}
-        self._over: dict[str, _Entry] = {}  # the oldest first
+        self._calls: dict[str, tuple[ParkedCall, Binding]] = {}
+        self._over = EndedCalls(config.max_outcome_bytes)
         self._owners: Counter[Hashable] = Counter()
-        self._outcome_bytes = 0
         self._ended: anyio.Event | None = None
         self._reaper = _Reaper(self)
 
@@ -93,37 +86,41 @@ class Parking:
         Raises:
             AskFailed: -32603, there are too many; nobody else's call makes room.
         """
-        owner = _owner(context)
+        binding = Binding(context)
         if len(self._calls) >= self._config.max_parked:
             raise AskFailed(INTERNAL_ERROR, f"too many parked calls: {self._config.max_parked} are the limit")
-        if owner is not None and self._owners[owner] >= self._config.max_parked_by_principal:
-            limit = self._config.max_parked_by_principal
+        limit = self._config.max_parked_by_principal
+        if binding.principal is not None and self._owners[binding.principal] >= limit:
             raise AskFailed(INTERNAL_ERROR, f"too many parked calls of one client: {limit} are the limit")
-        self._calls[call.handle] = _Entry(call, owner, _request(context))
-        self._owners[owner] += 1
+        self._calls[call.handle] = call, binding
+        self._owners[binding.principal] += 1
 
-    def park(self, call: ParkedCall, context: Context) -> str:
+    def park(self, call: ParkedCall) -> str:
         """A call waits for its retry from now on; return the state that this is to bring."""
         left = min(self._config.round_seconds, call.born + self._config.call_seconds - time.time())
         call.deadline = anyio.current_time() + left
         self._reaper.wake_at(call.deadline)
         outcomes = dict(call.journal.outcomes) if self.sealed else None
         state = State(call.handle, call.rounds.number, call.born, time.time() + left, call.rounds.asked, outcomes)
-        return self._states.write(state, self._calls[call.handle].request, _principal(context))
+        _, binding = self._calls[call.handle]
+        return self._states.write(state, binding.request, binding.principal)
 
-    def end(self, call: ParkedCall) -> None:
-        """The handler of a call is over; its outcome is kept, if a retry may still ask for it."""
-        entry = self._calls.pop(call.handle)
-        self._owners[entry.owner] -= 1
-        if not self._owners[entry.owner]:
-            del self._owners[entry.owner]
-        if call.rounds.number > 0 and call.cancelled is None:
-            self._over[call.handle] = entry
-            self._outcome_bytes += call.outcome_bytes
-            call.deadline = anyio.current_time() + self._config.outcome_seconds
-            self._reaper.wake_at(call.deadline)
-            while self._outcome_bytes > self._config.max_outcome_bytes:
-                self._forget(next(iter(self._over)))
+    def end(self, call: ParkedCall, outcome: Raw | Exception | None, reply: InputRequiredResult | None) -> None:
+        """The handler of a call is over.
+
+        Args:
+            call: The call.
+            outcome: What a retry gets that comes after that; None where there was no round.
+            reply: What its last round was asked with.
+        """
+        _, binding = self._calls.pop(call.handle)
+        self._owners[binding.principal] -= 1
+        if not self._owners[binding.principal]:
+            del self._owners[binding.principal]
+        if outcome is not None and call.cancelled is None:
+            deadline = anyio.current_time() + self._config.outcome_seconds
+            self._over.keep(call.handle, EndedCall(outcome, call.rounds, reply, binding, deadline))
+            self._reaper.wake_at(deadline)
         if self._ended is not None:
             self._ended.set()
 
@@ -132,73 +129,67 @@ class Parking:
 
         Those on a connection of its own end with that.
         """
-        for entry in list(self._calls.values()):
-            if entry.call.first.channel.carrier is not None:
-                entry.call.give_up("the server is shutting down")
+        for call, _ in list(self._calls.values()):
+            if call.first.channel.carrier is not None:
+                call.give_up("the server is shutting down")
         with anyio.move_on_after(CLOSING_SECONDS, shield=True):
-            while any(entry.call.cancelled for entry in self._calls.values()):
+            while any(call.cancelled for call, _ in self._calls.values()):
                 self._ended = anyio.Event()
                 await self._ended.wait()
 
-    def _forget(self, handle: str) -> None:
-        self._outcome_bytes -= self._over.pop(handle).call.outcome_bytes
-
     # Retries.
 
-    def find(self, text: str, context: Context) -> tuple[ParkedCall, int]:
+    def find(self, text: str, context: Context) -> tuple[ParkedCall | EndedCall, int]:
         """Return the call that a retry belongs to, and the round that it answers.
 
         A call whose `first` is the retry itself has to `take_over`, and to be run again from its top.
 
         Raises:
-            McpError: -32602, there is none, or it is not this client's, or not this request's.
+            BadState: There is none, or it is not this client's, or not this request's.
         """
-        try:
-            request = _request(context)
-            state = self._states.read(text, request, _principal(context))
-            entry = self._calls.get(state.handle) or self._over.get(state.handle)
-            if entry is not None and not (entry.call.over and state.round > entry.call.rounds.number):
-                self._check(entry, request, _owner(context))
-                if state.outcomes is not None and state.round > entry.call.rounds.number:
-                    entry.call.catch_up(state)
-                return entry.call, state.round
-            if state.outcomes is None:
-                raise BadState("it has expired, or its call is over")
-        except BadState as bad:
-            raise self.rejected(str(bad)) from None
-        if entry is not None:
-            self._forget(state.handle)
+        binding = Binding(context)
+        state = self._states.read(text, binding.request, binding.principal)
+        if state.handle in self._calls:
+            return self._running(state, binding), state.round
+        over = self._over.get(state.handle)
+        if over is not None and state.round <= over.rounds.number:
+            over.binding.check(binding)
+            return over, state.round
+        if state.outcomes is None:
+            raise BadState("it has expired, or its call is over")
+        if over is not None:  # another process went further
+            self._over.forget(state.handle)
         return ParkedCall(context, self, state), state.round
 
-    def _check(self, entry: _Entry, request: bytes, owner: Hashable) -> None:
-        if entry.owner != owner:
-            raise BadState("it belongs to another client")
-        if not compare_digest(entry.request, request):
-            raise BadState("it belongs to a request with another method, target or arguments")
-        if entry.call.cancelled is not None:
-            raise BadState(f"its call is being ended: {entry.call.cancelled}")
+    def _running(self, state: State, binding: Binding) -> ParkedCall:
+        call, bound = self._calls[state.handle]
+        bound.check(binding)
+        if call.cancelled is not None:
+            raise BadState(f"its call is being ended: {call.cancelled}")
+        if state.outcomes is not None and state.round > call.rounds.number:
+            call.catch_up(state)
+        return call
 
-    def rejected(self, reason: str) -> McpError:
-        """Return the one error of every state that is not good, and log why it is not."""
-        logger.info("server %r rejected a requestState: %s", self._server, reason)
+    def rejected(self, bad: BadState) -> McpError:
+        """Return the one error of every state that is no good, and log why it is not."""
+        logger.info("server %r rejected a requestState: %s", self._server, bad)
         return McpError(INVALID_PARAMS, "Invalid or expired requestState")
 
     # Deadlines.
 
     def next_deadline(self) -> float | None:
         """Return when something expires next, by the event loop's clock; None if nothing will."""
-        deadlines = [entry.call.deadline for entries in (self._calls, self._over) for entry in entries.values()]
-        soonest = min(deadlines, default=float("inf"))
+        soonest = min((call.deadline for call, _ in self._calls.values()), default=float("inf"))
+        soonest = min(soonest, self._over.next_deadline())
         return None if soonest == float("inf") else soonest
 
     def expire(self, now: float) -> None:
         """End what has expired, and forget the outcomes that nobody asks for any more."""
-        for entry in list(self._calls.values()):
-            if entry.call.deadline <= now:
-                entry.call.deadline = float("inf")
-                entry.call.give_up("nobody came back with an answer in time")
-        for handle in [handle for handle, entry in self._over.items() if entry.call.deadline <= now]:
-            self._forget(handle)
+        for call, _ in list(self._calls.values()):
+            if call.deadline <= now:
+                call.deadline = float("inf")
+                call.give_up("nobody came back with an answer in time")
+        self._over.expire(now)
 
 
 class _Reaper:
@@ -227,18 +218,3 @@ class _Reaper:
 
     def _reaped(self) -> None:
         self._sooner = None
-
-
-def _owner(context: Context) -> Hashable:
-    """Whose a call is: on a connection of its own the connection's, over HTTP whoever proved to have sent it."""
-    carrier = context.call.channel.carrier
-    return context.call.peer if carrier is None else carrier.principal
-
-
-def _principal(context: Context) -> str | None:
-    carrier = context.call.channel.carrier
-    return None if carrier is None else carrier.principal
-
-
-def _request(context: Context) -> bytes:
-    return request_digest(context.call.method, context.call.params)

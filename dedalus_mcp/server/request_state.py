@@ -22,9 +22,10 @@ import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from dedalus_mcp.server.journal import Outcome
+from dedalus_mcp.server.rounds import BadState
 from dedalus_mcp.server.seal import Seal
 
-__all__ = ("BadState", "State", "StateWriter", "request_digest")
+__all__ = ("State", "StateWriter", "request_digest")
 
 logger = logging.getLogger("dedalus_mcp")
 
@@ -38,10 +39,6 @@ _FOREIGN = (
     "it was issued by another process or before a restart, if by any: set state_keys= where several processes "
     "serve, or where states must survive one"
 )
-
-
-class BadState(Exception):
-    """A state that is no good; the text is for the log alone."""
 
 
 class State(msgspec.Struct, frozen=True, array_like=True):

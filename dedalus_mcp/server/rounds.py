@@ -15,7 +15,14 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Any
 
-__all__ = ("Rounds", "Take")
+from dedalus_mcp.errors import INVALID_PARAMS, McpError
+from dedalus_mcp.server.questions import check_answer
+
+__all__ = ("BadState", "Rounds", "Take")
+
+
+class BadState(Exception):
+    """A state that is no good; the text is for the log alone."""
 
 
 class Take(Enum):
@@ -48,6 +55,24 @@ class Rounds:
         self.number += 1
         self.asked, self._answered = dict(asked), None
         return self.number
+
+    def check_and_take(self, number: int, answers: Mapping[str, Any]) -> Take:
+        """Do what `take` does, for what comes from outside.
+
+        Raises:
+            BadState: The round is over, or was answered differently.
+            McpError: -32602, an answer is no result of its method; the round waits on.
+        """
+        try:
+            if number == self.number:
+                for name, method in self.asked.items():
+                    check_answer(name, method, answers)
+            taken = self.take(number, answers)
+        except RecursionError:
+            raise McpError(INVALID_PARAMS, "Invalid params: inputResponses: nested too deeply") from None
+        if taken is Take.STALE:
+            raise BadState(f"round {number} is over, or was answered differently")
+        return taken
 
     def take(self, number: int, answers: Mapping[str, Any]) -> Take:
         """Say what a retry means; `FIRST` counts as answered from now on.

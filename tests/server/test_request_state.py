@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from msgspec import UNSET, Raw
 
 from dedalus_mcp.server.journal import Answer
-from dedalus_mcp.server.request_state import BadState, State, StateWriter, request_digest
+from dedalus_mcp.server.request_state import State, StateWriter, request_digest
+from dedalus_mcp.server.rounds import BadState
 from dedalus_mcp.server.seal import Seal
 
 KEY = b"k" * 32

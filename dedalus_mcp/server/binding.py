@@ -1,0 +1,54 @@
+"""What a state is good for: this owner's retry of this very request.
+
+Layer: L4.
+"""
+
+from __future__ import annotations
+
+from hmac import compare_digest
+from typing import TYPE_CHECKING
+from weakref import ref
+
+from dedalus_mcp.jsonrpc.peer import Peer
+from dedalus_mcp.server.request_state import request_digest
+from dedalus_mcp.server.rounds import BadState
+
+if TYPE_CHECKING:
+    from dedalus_mcp.server.context import Context
+
+__all__ = ("Binding",)
+
+
+class Binding:
+    """Who sent a request, and which.
+
+    Args:
+        context: The call.
+
+    Attributes:
+        owner: On a connection of its own the connection, over HTTP whoever proved to have sent it;
+            None for anybody.
+        principal: The latter; None on a connection of its own, too.
+        request: Its digest.
+    """
+
+    __slots__ = ("owner", "principal", "request")
+
+    def __init__(self, context: Context) -> None:
+        call = context.call
+        carrier = call.channel.carrier
+        self.principal = None if carrier is None else carrier.principal
+        # Weakly: what is kept of a call that is over keeps no connection.
+        self.owner: ref[Peer] | str | None = ref(call.peer) if carrier is None else self.principal
+        self.request = request_digest(call.method, call.params)
+
+    def check(self, other: Binding) -> None:
+        """See to it that a retry is bound alike.
+
+        Raises:
+            BadState: It is not.
+        """
+        if self.owner != other.owner:
+            raise BadState("it belongs to another client")
+        if not compare_digest(self.request, other.request):
+            raise BadState("it belongs to a request with another method, target or arguments")
