@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from dedalus_mcp.server.config import ServerConfig as ServerConfig
     from dedalus_mcp.server.context import Context as Context
     from dedalus_mcp.server.context import get_context as get_context
+    from dedalus_mcp.server.context import progress as progress
     from dedalus_mcp.server.decorators import completion as completion
     from dedalus_mcp.server.decorators import prompt as prompt
     from dedalus_mcp.server.decorators import resource as resource
@@ -112,6 +113,7 @@ _HOME = {
     "extract_spec": "dedalus_mcp.server.specs",
     "form": "dedalus_mcp.schema.typed_forms",
     "get_context": "dedalus_mcp.server.context",
+    "progress": "dedalus_mcp.server.context",
     "prompt": "dedalus_mcp.server.decorators",
     "require_within_roots": "dedalus_mcp.server.guards",
     "resource": "dedalus_mcp.server.decorators",
@@ -169,6 +171,7 @@ __all__ = (
     "extract_spec",
     "form",
     "get_context",
+    "progress",
     "prompt",
     "require_within_roots",
     "resource",

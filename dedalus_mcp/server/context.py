@@ -19,6 +19,7 @@ from dedalus_mcp.jsonrpc.peer import Peer
 from dedalus_mcp.server.asker import Asker, LiveAsker
 from dedalus_mcp.server.asking import Asking
 from dedalus_mcp.server.parked_call import ParkedCall
+from dedalus_mcp.server.progress import EMIT_HZ, ProgressTracker
 from dedalus_mcp.server.steps import Steps
 from dedalus_mcp.session import Terms
 from dedalus_mcp.transport import Resumable
@@ -37,7 +38,7 @@ from dedalus_mcp.types.revisions import shape
 if TYPE_CHECKING:
     from dedalus_mcp.server.server import MCPServer
 
-__all__ = ("LEVELS", "Context", "active_context", "current", "get_context")
+__all__ = ("LEVELS", "Context", "active_context", "current", "get_context", "progress")
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -76,6 +77,16 @@ def get_context() -> Context:
 def active_context() -> Context | None:
     """Return the context of the call that is being answered, if there is one."""
     return current.get(None)
+
+
+def progress(total: float | None = None, *, emit_hz: float = EMIT_HZ) -> ProgressTracker:
+    """Return the progress of the call that is being answered: see `Context.progress`.
+
+    Raises:
+        LookupError: No call is being answered here.
+        ValueError: A number is not legal.
+    """
+    return get_context().progress(total, emit_hz=emit_hz)
 
 
 class Context(Asking):
@@ -299,6 +310,25 @@ class Context(Asking):
     async def critical(self, message: str, *, logger: str | None = None, data: Any = None) -> None:
         """Send a log message at level "critical"."""
         await self.log("critical", message, logger=logger, data=data)
+
+    def progress(self, total: float | None = None, *, emit_hz: float = EMIT_HZ) -> ProgressTracker:
+        """Return what tells the client how far the call is, as often as that changes and at most so often.
+
+        For ``async with``: ``async with ctx.progress(total=9) as bar: await bar.advance()``.
+
+        Args:
+            total: What the progress rises to from 0; None if that is not known.
+            emit_hz: How many notices a second there may be; the newest is always told.  0 for no bound.
+
+        Raises:
+            ValueError: A number is not finite, or the rate is negative.
+        """
+        return ProgressTracker(self, total, emit_hz)
+
+    @property
+    def reported(self) -> float:
+        """The last progress that was reported; minus infinity before the first."""
+        return self._progress
 
     async def report_progress(self, progress: float, *, total: float | None = None, message: str | None = None) -> None:
         """Tell the client how far the call is; nothing happens where it did not ask for that.

@@ -17,9 +17,9 @@ from dedalus_mcp.jsonrpc.messages import Call
 from dedalus_mcp.jsonrpc.peer import Peer
 from dedalus_mcp.server.context import LEVELS, active_context
 from dedalus_mcp.session import Terms
-from dedalus_mcp.transport import Carrier, Reply
 from dedalus_mcp.types import ClientCapabilities
 from tests.interaction.raw import Raw, serving
+from tests.server.stalled import Stalled
 
 LEGACY = "2025-11-25"
 MODERN = "2026-07-28"
@@ -260,34 +260,6 @@ async def test_nothing_of_a_call_follows_its_reply() -> None:
 
         assert await raw.barrier() == []
         assert len(await said(raw, "notifications/progress")) == 1
-
-
-class Stalled:
-    """A channel with no room until it is let go."""
-
-    carrier: Carrier | None = None
-    takes_calls = True
-    unsent = False
-
-    def __init__(self) -> None:
-        self.full = True
-        self.sent: list[bytes] = []
-        self._room = anyio.Event()
-
-    def send(self, frame: bytes) -> None:
-        self.sent.append(frame)
-
-    def reply(self, reply: Reply | None) -> None:
-        pytest.fail("the handler replies to nothing by itself")
-
-    async def ready(self) -> None:
-        await self._room.wait()
-
-    async def flush(self) -> None: ...
-
-    def let_go(self) -> None:
-        self.full = False
-        self._room.set()
 
 
 @pytest.mark.parametrize("end", ["replied", "cancelled", "neither"])
