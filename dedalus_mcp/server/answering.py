@@ -31,7 +31,7 @@ from dedalus_mcp.server.ended_call import EndedCall
 from dedalus_mcp.server.hints import hinted
 from dedalus_mcp.server.parked_call import CARRIERS, ParkedCall
 from dedalus_mcp.server.rounds import BadState
-from dedalus_mcp.server.routes import AT_ONCE, HANDLED, Handled
+from dedalus_mcp.server.routes import AT_ONCE, HANDLED, Handled, list_enabled_tools
 from dedalus_mcp.server.session_listener import SessionListener
 from dedalus_mcp.server.tools import ToolCall
 from dedalus_mcp.session import ServerSession, Terms
@@ -82,7 +82,7 @@ class Answering:
             McpError: The error to reply with.
         """
         params, terms = self._open(call)
-        if (handled := HANDLED.get(call.method)) is not None:
+        if (handled := self._handled(call.method)) is not None:
             context = Context(self.server, call.peer, call, terms, params.meta)
             if terms.modern and call.method in CARRIERS and _has_answers(params):
                 return self._retry(handled, params, context)
@@ -99,6 +99,11 @@ class Answering:
             self._hearing = SessionListener(self.server.listeners, call.peer, promised(result.capabilities))
             call.peer.at_end(self._hearing.leave)
         return shape(result, result.protocolVersion)
+
+    def _handled(self, method: str) -> Handled | None:
+        if method == "tools/list" and self.server.tools.conditional:
+            return list_enabled_tools
+        return HANDLED.get(method)
 
     def frees_others(self, call: Inbound) -> bool:
         """Whether it brings the answers that a parked call waits for, which may hold what others wait for."""

@@ -5,11 +5,12 @@ Layer: L4.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar, overload
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar, cast, overload
 
 import msgspec
 
+from dedalus_mcp.server.enabling import Enabled
 from dedalus_mcp.server.hints import hint_of
 from dedalus_mcp.server.rendering import is_mapping
 from dedalus_mcp.server.specs import (
@@ -46,6 +47,8 @@ def tool(
     icons: Sequence[Icon | Mapping[str, Any]] | None = None,
     meta: Mapping[str, Any] | None = None,
     inline: bool = False,
+    tags: Iterable[str] = (),
+    enabled: Enabled = True,
 ) -> Callable[[F], F]: ...
 def tool(  # noqa: PLR0913 - the keywords of a decorator are its vocabulary
     name: Any = None,
@@ -58,6 +61,8 @@ def tool(  # noqa: PLR0913 - the keywords of a decorator are its vocabulary
     icons: Sequence[Icon | Mapping[str, Any]] | None = None,
     meta: Mapping[str, Any] | None = None,
     inline: bool = False,
+    tags: Iterable[str] = (),
+    enabled: Enabled = True,
 ) -> Any:
     """Make a function a tool that models can call.
 
@@ -76,6 +81,9 @@ def tool(  # noqa: PLR0913 - the keywords of a decorator are its vocabulary
         icons: Icons as such or as mappings with `src` (or `url`).
         meta: The tool's `_meta`.
         inline: Run a plain `def` in the event loop; it must not block.
+        tags: Words to choose tools by: see `MCPServer.allow_tools`.  Clients find them in `_meta`.
+        enabled: False for a tool that is neither listed nor called; or a function, sync or async, that
+            is asked each time with the server.  `get_context` tells it who asks.
 
     Raises:
         TypeError: A value is of the wrong kind.
@@ -96,6 +104,8 @@ def tool(  # noqa: PLR0913 - the keywords of a decorator are its vocabulary
         icons=icons_of(icons),
         meta=dict(meta) if meta else None,
         inline=inline,
+        tags=_tags(tags),
+        enabled=_enabled(enabled),
     )
     return _attaching(spec)
 
@@ -316,6 +326,21 @@ def _schema(schema: object, name: str) -> dict[str, Any] | None:
     if not is_mapping(schema):
         raise TypeError(f"{name} is a mapping, not {schema!r:.80}")
     return dict(schema)
+
+
+def _tags(tags: object) -> frozenset[str]:
+    if isinstance(tags, str) or not isinstance(tags, Iterable):
+        raise TypeError(f"tags are several strings, not {tags!r:.80}")
+    words = list(cast("Iterable[object]", tags))
+    if wrong := [word for word in words if not isinstance(word, str)]:
+        raise TypeError(f"tags are strings; {wrong[0]!r:.80} is none")
+    return frozenset(filter(None, (str(word).strip() for word in words)))
+
+
+def _enabled(enabled: object) -> Enabled:
+    if not (isinstance(enabled, bool) or callable(enabled)):
+        raise TypeError(f"enabled is True, False or a function that tells, not {enabled!r:.80}")
+    return cast("Enabled", enabled)
 
 
 def _uri(text: object, usage: str) -> str:

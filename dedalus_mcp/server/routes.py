@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from dedalus_mcp.server.answering import Answering
     from dedalus_mcp.server.server import MCPServer
 
-__all__ = ("AT_ONCE", "HANDLED", "AtOnce", "Handled")
+__all__ = ("AT_ONCE", "HANDLED", "AtOnce", "Handled", "list_enabled_tools")
 
 AtOnce: TypeAlias = "Callable[[Answering, Inbound, Any], Any]"
 Handled: TypeAlias = "Callable[[MCPServer, Any], Coroutine[Any, Any, Any]]"
@@ -88,6 +88,12 @@ def _list_tools(answering: Answering, call: Inbound, params: PaginatedRequestPar
     server = answering.server
     tools, cursor = page(server.tools.definitions, params.cursor, server.config.pagination_limit)
     return ListToolsResult(tools=tools, nextCursor=cursor)
+
+
+async def list_enabled_tools(server: MCPServer, params: PaginatedRequestParams) -> ListToolsResult:
+    """Answer `tools/list` where functions of the author's decide on what is there."""
+    tools, cursor = page(await server.tools.enabled(), params.cursor, server.config.pagination_limit)
+    return hinted(ListToolsResult(tools=tools, nextCursor=cursor), server.config.cache_hints.get("tools/list"))
 
 
 def _list_prompts(answering: Answering, call: Inbound, params: PaginatedRequestParams) -> ListPromptsResult:

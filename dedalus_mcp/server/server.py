@@ -5,7 +5,7 @@ Layer: L4.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -137,7 +137,7 @@ class MCPServer(Telling, Requests, Serving):
         self.bus: SubscriptionBus = subscription_bus or MemoryBus()
         self.listeners = Listeners(self.config.notice_delay)
         self.bus.subscribe(self.listeners.hear)
-        self.tools = Tools(self.threads, self.bus)
+        self.tools = Tools(self)
         self.prompts = Prompts(self.bus)
         self.resources = Resources(self.threads, self.bus)
         self.completions = Completions(self.prompts, self.resources, self.config.completion_limit)
@@ -233,6 +233,16 @@ class MCPServer(Telling, Requests, Serving):
             for name, value in vars(module).items():
                 if not name.startswith("_") and callable(value) and extract_spec(value) is not None:
                     self.collect(value)
+
+    def allow_tools(self, names: Iterable[str] | None) -> None:
+        """Let only tools of these names be there, also later; None for all: ``allow_tools(tools.tagged("read"))``.
+
+        What is not allowed is as unknown as what was never registered.
+
+        Raises:
+            TypeError: `names` is one string.
+        """
+        self.tools.allow(names)
 
     @contextmanager
     def binding(self) -> Generator[MCPServer]:

@@ -14,6 +14,7 @@ from typing import Any, Protocol, TypeAlias
 
 import msgspec
 
+from dedalus_mcp.server.enabling import Enabled
 from dedalus_mcp.server.hints import CacheHint
 from dedalus_mcp.types import Annotations, Icon, PromptArgument, ToolAnnotations
 
@@ -46,6 +47,8 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True):
     icons: list[Icon] | None = None
     meta: dict[str, Any] | None = None
     inline: bool = False
+    tags: frozenset[str] = frozenset()
+    enabled: Enabled = True
 
 
 class PromptSpec(msgspec.Struct, frozen=True, kw_only=True):

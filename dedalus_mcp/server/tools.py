@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Raw
 
@@ -18,19 +18,24 @@ from dedalus_mcp.schema.arguments import summary
 from dedalus_mcp.schema.given import GivenReturns
 from dedalus_mcp.schema.returns import Returns
 from dedalus_mcp.server import changes
-from dedalus_mcp.server.changes import SubscriptionBus
 from dedalus_mcp.server.context import active_context
+from dedalus_mcp.server.enabling import is_enabled
 from dedalus_mcp.server.functions import Function
 from dedalus_mcp.server.results import failed, result_of
 from dedalus_mcp.server.specs import ToolSpec
-from dedalus_mcp.threads import Threads
 from dedalus_mcp.types import CallToolResult, Tool
 from dedalus_mcp.types.content import Block, ResourceLink, UnknownContent
 from dedalus_mcp.types.messages import InputResponseRequestParams
 
+if TYPE_CHECKING:
+    from dedalus_mcp.server.server import MCPServer
+
 __all__ = ("ToolCall", "Tools")
 
 logger = logging.getLogger("dedalus_mcp")
+
+TAGS_KEY = "dedalus-mcp/tags"
+"""The member of a tool's `_meta` that has its tags."""
 
 _NAME = r"[A-Za-z0-9_.-]{1,128}"  # TOOL-04
 
@@ -45,9 +50,11 @@ class ToolCall(InputResponseRequestParams, frozen=True, kw_only=True):
 class _Registered:
     """One tool, ready to be called."""
 
-    __slots__ = ("definition", "function", "returns")
+    __slots__ = ("definition", "enabled", "function", "returns", "tags")
 
     def __init__(self, fn: Callable[..., Any], spec: ToolSpec) -> None:
+        self.tags = spec.tags
+        self.enabled = spec.enabled
         self.function = Function(fn, inline=spec.inline, input_schema=spec.input_schema)
         self.returns = (
             Returns.of(fn, opaque=_opaque) if spec.output_schema is None else GivenReturns(spec.output_schema)
@@ -60,44 +67,73 @@ class _Registered:
             outputSchema=self.returns.schema,
             annotations=spec.annotations,
             icons=spec.icons,
-            meta=spec.meta,
+            meta={TAGS_KEY: sorted(spec.tags), **(spec.meta or {})} if spec.tags else spec.meta,
         )
 
 
 class Tools:
-    """The tools of a server.
+    """The tools of a server.  Which of them are there is decided here, for lists and calls alike.
 
     Args:
-        threads: Where plain `def` tools run.
-        bus: Hears of every change of the list.
+        server: Whose they are: its threads run plain `def` tools, its bus hears of every change of the list.
 
     Attributes:
         offered: Whether there are tools, or were: clients that have been told so still ask.
+        conditional: Whether a function decides on any of them.
     """
 
-    def __init__(self, threads: Threads, bus: SubscriptionBus) -> None:
+    def __init__(self, server: MCPServer) -> None:
         self.offered = False
-        self._threads = threads
-        self._bus = bus
+        self.conditional = False
+        self._server = server
         self._by_name: dict[str, _Registered] = {}
+        self._allowed: frozenset[str] | None = None
 
     def __len__(self) -> int:
         return len(self._by_name)
 
     @property
     def definitions(self) -> list[Tool]:
-        """The tools as clients see them, in the order of registration."""
-        return [tool.definition for tool in self._by_name.values()]
+        """The tools that are there, as clients see them, in the order of registration.
+
+        One on which a function decides is among them, whatever that says.
+        """
+        return [tool.definition for tool in self._there()]
 
     @property
     def names(self) -> list[str]:
         """Their names, sorted."""
-        return sorted(self._by_name)
+        return sorted(tool.definition.name for tool in self._there())
+
+    def tagged(self, *tags: str) -> list[str]:
+        """Return the names of all registered tools that have one of these tags, sorted."""
+        return sorted(name for name, tool in self._by_name.items() if not tool.tags.isdisjoint(tags))
+
+    async def enabled(self) -> list[Tool]:
+        """Return the tools that are there for the present call, functions asked."""
+        return [
+            tool.definition
+            for tool in self._there()
+            if await is_enabled(tool.enabled, self._server, tool.definition.name)
+        ]
 
     def definition(self, name: str) -> Tool | None:
-        """Return a tool as clients see it; None if there is none of that name."""
+        """Return a registered tool as clients see it; None if there is none of that name."""
         tool = self._by_name.get(name)
         return None if tool is None else tool.definition
+
+    def allow(self, names: Iterable[str] | None) -> None:
+        """Let only tools of these names be there, now and later registered ones; None lets all of them.
+
+        Raises:
+            TypeError: `names` is one string.
+        """
+        if isinstance(names, str):
+            raise TypeError(f"allow_tools takes several names, or None; not {names!r:.80}")
+        before = self.names
+        self._allowed = None if names is None else frozenset(names)
+        if self.names != before:
+            self._server.bus.publish(changes.TOOLS)
 
     def add(self, fn: Callable[..., Any], spec: ToolSpec) -> None:
         """Register a tool; one of the same name is replaced.
@@ -111,7 +147,8 @@ class Tools:
             logger.warning("tool %r is registered twice: the last one counts", tool.definition.name)
         self._by_name[tool.definition.name] = tool
         self.offered = True
-        self._bus.publish(changes.TOOLS)
+        self.conditional = self.conditional or callable(spec.enabled)
+        self._server.bus.publish(changes.TOOLS)
 
     def remove(self, name: str) -> None:
         """Remove a tool; calls of it that run go on.
@@ -120,7 +157,7 @@ class Tools:
             KeyError: There is none of that name.
         """
         del self._by_name[name]
-        self._bus.publish(changes.TOOLS)
+        self._server.bus.publish(changes.TOOLS)
 
     async def call(
         self, name: str, arguments: Raw | dict[str, Any] | None, *, in_process: bool = False
@@ -138,8 +175,10 @@ class Tools:
             LookupError: The tool takes a context, and there is none.
         """
         tool = self._by_name.get(name)
-        if tool is None:
+        if tool is None or not (self._allowed is None or name in self._allowed):
             raise McpError(INVALID_PARAMS, f"Unknown tool: {name:.128}")
+        if tool.enabled is not True and not await is_enabled(tool.enabled, self._server, name):
+            return failed(f'Tool "{name}" is temporarily unavailable')
         given = _object_in(arguments) if isinstance(arguments, Raw) else arguments
         try:
             values = tool.function.arguments.decode(given)
@@ -147,10 +186,17 @@ class Tools:
             return failed(f"Invalid arguments for tool {name!r}: {error}")
         return await self._run(tool, values, in_process=in_process)
 
+    def _there(self) -> Iterator[_Registered]:
+        return (
+            tool
+            for name, tool in self._by_name.items()
+            if tool.enabled is not False and (self._allowed is None or name in self._allowed)
+        )
+
     async def _run(self, tool: _Registered, values: dict[str, Any], *, in_process: bool) -> CallToolResult:
         name = tool.definition.name
         try:
-            value = await tool.function.run(values, self._threads)
+            value = await tool.function.run(values, self._server.threads)
         except Exception as error:  # noqa: BLE001 - the boundary: it becomes the result, and one log entry
             if in_process and not isinstance(error, ToolError):
                 raise only_mcp_error(error) or error from None
