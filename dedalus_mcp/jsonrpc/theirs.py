@@ -214,6 +214,8 @@ class TheirCalls:
         self._early.discard(call)
         self._finish(call, None)
         answer.close()  # never begun, if the task was cancelled before its first step
+        if call.channel.unsent:  # nor could a task that was ended by force send its reply
+            self._tasks.start(call.channel.flush, _nothing, detached=True)
 
     def _succeeded(self, call: Inbound, result: Any) -> Reply:
         try:

@@ -13,8 +13,20 @@ from dedalus_mcp.errors import ConnectionLost, McpError, RequestTimeout
 from dedalus_mcp.jsonrpc.clock import Timeout
 from dedalus_mcp.jsonrpc.inbound import Inbound
 from dedalus_mcp.jsonrpc.peer import Peer
-from dedalus_mcp.transport import Reply
-from tests.jsonrpc.wire import Answers, Asking, busy, call, cancelled, conversing, ended, feed, joined, remains, success
+from tests.jsonrpc.wire import (
+    Answers,
+    Asking,
+    Told,
+    busy,
+    call,
+    cancelled,
+    conversing,
+    ended,
+    feed,
+    joined,
+    remains,
+    success,
+)
 
 # Theirs.
 
@@ -31,33 +43,6 @@ async def test_cancelled_call_ends_its_handler_and_gets_no_reply(id: int | str) 
         assert await wire.quiet() == []
         assert (answers.started, answers.ended) == (1, 1)
         assert remains(conversation.peer) == 0
-
-
-class Told:
-    """A channel of one call, which is sent when somebody flushes it."""
-
-    carrier = None
-    takes_calls = True
-    full = False
-
-    def __init__(self) -> None:
-        self.told: list[Reply | None] = []
-        self.flushed = anyio.Event()
-
-    @property
-    def unsent(self) -> bool:
-        return bool(self.told) and not self.flushed.is_set()
-
-    def send(self, frame: bytes) -> None:
-        pytest.fail("nothing but the end is said here")
-
-    def reply(self, reply: Reply | None) -> None:
-        self.told.append(reply)
-
-    async def ready(self) -> None: ...
-
-    async def flush(self) -> None:
-        self.flushed.set()
 
 
 async def test_its_channel_is_told_at_once_and_once_though_the_handler_takes_its_time() -> None:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import json
 import logging
 from typing import Any
 
 import anyio
+import msgspec
 import pytest
 
 from dedalus_mcp.errors import ErrorData, McpError
 from dedalus_mcp.jsonrpc.inbound import Inbound
-from tests.jsonrpc.wire import Answers, call, conversing, failure, feed, remains, success
+from dedalus_mcp.jsonrpc.peer import Peer
+from tests.jsonrpc.wire import Answers, Told, call, conversing, failure, feed, remains, success
 
 INTERNAL = failure(1, -32603, "Internal error")
 
@@ -167,6 +170,30 @@ def test_call_whose_task_is_cancelled_before_its_first_step_is_answered() -> Non
 async def test_handler_that_ends_itself_is_answered() -> None:
     """Nothing leaves a handler's task: on trio it would end the program."""
     assert await reply_of(raising(GeneratorExit())) == INTERNAL
+
+
+async def cancel_itself(_call: Inbound) -> Any:
+    if anyio.get_cancelled_exc_class() is not asyncio.CancelledError:
+        raise GeneratorExit
+    task = asyncio.current_task()
+    assert task is not None
+    task.cancel()
+    await anyio.sleep(1)
+
+
+@pytest.mark.parametrize("handler", [raising(GeneratorExit()), Answers(fail=cancel_itself)], ids=["exit", "cancel"])
+async def test_reply_to_a_call_whose_task_was_ended_by_force_is_sent(handler: Answers) -> None:
+    """B076: on a channel of its own nobody else would send it."""
+    channel = Told()
+    peer = Peer(handler, channel, answers_malformed=True)
+    peer.feed(msgspec.json.encode(call(1, "fail")), channel)
+    with anyio.fail_after(5):
+        await channel.flushed.wait()
+    await peer.idle()
+
+    (reply,) = channel.told
+    assert reply is not None
+    assert json.loads(reply.frame) == INTERNAL
 
 
 async def test_handler_that_leaves_a_scope_open_is_answered() -> None:

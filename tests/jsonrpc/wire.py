@@ -27,13 +27,14 @@ from dedalus_mcp.jsonrpc.duplex import Conversation
 from dedalus_mcp.jsonrpc.inbound import Inbound
 from dedalus_mcp.jsonrpc.messages import Notice
 from dedalus_mcp.jsonrpc.peer import Limits, Peer
-from dedalus_mcp.transport import Duplex, Oversized, Received
+from dedalus_mcp.transport import Duplex, Oversized, Received, Reply
 from dedalus_mcp_transports.memory import pair
 
 __all__ = (
     "Answers",
     "Asking",
     "Stuck",
+    "Told",
     "Wire",
     "busy",
     "call",
@@ -309,3 +310,30 @@ class Asking:
 
         self._group.start_soon(ask)
         return collect
+
+
+class Told:
+    """A channel of one call, which is sent when somebody flushes it."""
+
+    carrier = None
+    takes_calls = True
+    full = False
+
+    def __init__(self) -> None:
+        self.told: list[Reply | None] = []
+        self.flushed = anyio.Event()
+
+    @property
+    def unsent(self) -> bool:
+        return bool(self.told) and not self.flushed.is_set()
+
+    def send(self, frame: bytes) -> None:
+        raise AssertionError("nothing but the end is said here")
+
+    def reply(self, reply: Reply | None) -> None:
+        self.told.append(reply)
+
+    async def ready(self) -> None: ...
+
+    async def flush(self) -> None:
+        self.flushed.set()
