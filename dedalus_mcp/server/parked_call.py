@@ -143,13 +143,12 @@ class ParkedCall:
 
     async def _wait(self, name: str, waiting: OpenQuestion, timeout: float | UnsetType | None) -> Raw:
         seconds = self._configured() if timeout is UNSET else timeout
-        self._collect_soon()
         try:
             if seconds is None:  # a scope costs as much as all the rest
-                await waiting.settled.wait()
+                await self._put(waiting)
             else:
                 with anyio.move_on_after(seconds):
-                    await waiting.settled.wait()
+                    await self._put(waiting)
         except BaseException:
             self.journal.record(name, Abandoned())
             raise
@@ -161,6 +160,13 @@ class ParkedCall:
         fault = waiting.fault or timed_out(waiting.question)
         self.journal.record(name, Fault(fault.error))
         raise fault
+
+    async def _put(self, waiting: OpenQuestion) -> None:
+        """See that it gets into a round, and wait until it is settled.  Who asks first collects for all."""
+        self._turn += 1
+        if not self._collecting:
+            await self._collect()
+        await waiting.settled.wait()
 
     def _configured(self) -> float | None:
         """How long a question waits that does not say; what is longer than its round lives need not be counted."""
@@ -286,27 +292,41 @@ class ParkedCall:
     # Rounds.
 
     def _collect_soon(self) -> None:
-        self._turn += 1
         if not self._collecting:
-            self._collecting = True
             self._parking.tasks.start(self._collect, _nothing, detached=True)
 
     async def _collect(self) -> None:
         """Wait until nothing more is asked, for a few turns of the event loop; then send the round."""
+        self._collecting = True
         try:
             await self._quiet()
             while self._steps and self._parking.sealed:
                 self._step_ended = anyio.Event()
                 await self._step_ended.wait()
                 await self._quiet()
-        finally:
+            if self.first.channel.full and not self.first.finished:
+                await self.first.channel.ready()
+        except BaseException:  # whoever collected stops asking, and others may wait
             self._collecting = False
+            if len(self._open.waiting()) > 1:
+                self._collect_soon()
+            raise
+        self._collecting = False
+        self._send_round()
+
+    def _send_round(self) -> None:
         self._open.refuse_undeclared(self._context.client_capabilities)
         if self.rounds.number >= MAX_ROUNDS:
             self._open.fail(AskFailed(INTERNAL_ERROR, f"The client was asked in {MAX_ROUNDS} rounds, the limit"))
         waiting = self._open.waiting()
-        if waiting and (self._legs or not self.first.finished) and self.cancelled is None:
-            await self._send(self._round(waiting))
+        if not waiting or self.cancelled is not None:
+            return
+        if self._legs:
+            self._legs.settle(self._round(waiting))
+        elif not self.first.finished:
+            self.first.peer.reply_early(self.first, self._round(waiting))
+            if self.first.channel.unsent:  # by a task of its own: whoever asks may stop at any moment
+                self._parking.tasks.start(self.first.channel.flush, _nothing, detached=True)
 
     async def _quiet(self) -> None:
         quiet = 0
@@ -330,17 +350,6 @@ class ParkedCall:
             meta={SERVER_INFO_KEY: self._context.server.info},
         )
         return self._reply
-
-    async def _send(self, reply: InputRequiredResult) -> None:
-        if self._legs:
-            self._legs.settle(reply)
-            return
-        channel = self.first.channel
-        if channel.full:
-            await channel.ready()
-        self.first.peer.reply_early(self.first, reply)
-        if channel.unsent:
-            await channel.flush()
 
 
 async def _replayed(outcome: Outcome) -> Raw:

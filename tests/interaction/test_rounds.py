@@ -566,6 +566,34 @@ async def test_a_timeout_of_the_question_raises_between_the_rounds_and_its_resul
     assert text(end) == "-32603 elicitation request timed out"
 
 
+async def test_a_question_that_is_given_up_before_its_round_goes_out_holds_up_no_other() -> None:
+    """It was the first to be asked, and so the one that collected the others."""
+
+    @tool
+    async def hasty() -> str:
+        found: dict[str, Any] = {}
+
+        async def first() -> None:
+            with anyio.move_on_after(0):
+                found["first"] = await ask("first")
+
+        async def second() -> None:
+            found["second"] = await ask("second")
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(first)
+            group.start_soon(second)
+        return f"{found}"
+
+    with anyio.fail_after(PATIENCE):
+        async with serving(offering(hasty)) as raw:
+            await raw.open(MODERN, ABLE)
+            talk = Talk(raw, "hasty")
+            one = await talk.call()
+            assert "second" in asked(one)
+            assert text(await talk.call(**answering(one, second=2))) == "{'second': 2}"
+
+
 async def test_what_the_handler_raises_is_the_retry_s_error() -> None:
     @tool
     async def failing() -> str:
