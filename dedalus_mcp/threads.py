@@ -18,10 +18,11 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from typing import Any, TypeVar
-from weakref import WeakKeyDictionary
 
 import anyio
 from anyio import from_thread, lowlevel, to_thread
+
+from dedalus_mcp.jsonrpc.loops import PerLoop
 
 __all__ = ("MAX_WAITING", "Threads", "wait")
 
@@ -42,29 +43,20 @@ class Threads:
     """
 
     def __init__(self, size: int) -> None:
-        self._size = size
-        # A server may outlive an event loop, as in tests; what waits in one is of no use to another.
-        self._pools: WeakKeyDictionary[object, _Pool] = WeakKeyDictionary()
+        self._pools = PerLoop(lambda: _Pool(size, lowlevel.current_token()))
 
     @property
     def busy(self) -> int:
         """How many run, given-up ones included."""
-        return self._pool().busy
+        return self._pools.here().busy
 
     async def run(self, work: Callable[[], Any]) -> Any:
         """Run `work` in a thread, with the caller's context variables, and return what it returns."""
-        return await self._pool().run(work)
+        return await self._pools.here().run(work)
 
     async def idle(self) -> None:
         """Return when none runs."""
-        await self._pool().idle()
-
-    def _pool(self) -> _Pool:
-        token = lowlevel.current_token()
-        pool = self._pools.get(token.native_token)
-        if pool is None:
-            pool = self._pools[token.native_token] = _Pool(self._size, token)
-        return pool
+        await self._pools.here().idle()
 
 
 def wait(awaitable: Awaitable[T]) -> T:

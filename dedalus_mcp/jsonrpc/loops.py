@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 from weakref import WeakKeyDictionary
 
-from anyio import lowlevel
+from dedalus_mcp.jsonrpc.tasks import current_loop
 
 __all__ = ("PerLoop",)
 
@@ -32,7 +32,7 @@ class PerLoop(Generic[T]):
 
     def here(self) -> T:
         """Return the one of the running loop."""
-        key = lowlevel.current_token().native_token
+        key = current_loop()
         found = self._made.get(key)
         if found is None:
             found = self._made[key] = self._make()
@@ -40,4 +40,4 @@ class PerLoop(Generic[T]):
 
     def known(self) -> T | None:
         """Return the one of the running loop, if it was made already."""
-        return self._made.get(lowlevel.current_token().native_token)
+        return self._made.get(current_loop())

@@ -13,10 +13,9 @@ import os
 from collections.abc import MutableMapping
 from itertools import chain
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from dedalus_mcp.errors import INTERNAL_ERROR, INVALID_REQUEST
-from dedalus_mcp.jsonrpc.tasks import current_loop
+from dedalus_mcp.jsonrpc.loops import PerLoop
 from dedalus_mcp.transport import Application
 from dedalus_mcp_transports.http_cors import Cors
 from dedalus_mcp_transports.http_headers import ConflictingHeader
@@ -59,9 +58,7 @@ class HttpApp:
         security = self._settings.security or TransportSecuritySettings.from_environment(os.environ)
         self._cors = Cors(self._settings.cors_origins) if self._settings.cors_origins else None
         self._guard = Guard(security, bound_host, self._cors.origins if self._cors else None)
-        # An application may be used under several event loops, as in tests; what waits in one is
-        # of no use to another.
-        self._services: WeakKeyDictionary[object, Service] = WeakKeyDictionary()
+        self._services = PerLoop(lambda: Service(self._application, self._settings))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one ASGI connection."""
@@ -83,11 +80,7 @@ class HttpApp:
         await self._service().aclose(drain)
 
     def _service(self) -> Service:
-        key = current_loop()
-        service = self._services.get(key)
-        if service is None:
-            service = self._services[key] = Service(self._application, self._settings)
-        return service
+        return self._services.here()
 
     async def _serve_pages(self, cors: Cors, request: HttpRequest, receive: Receive, send: Send) -> None:
         """Serve a request with what browsers ask and want to read besides."""
