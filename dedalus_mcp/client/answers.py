@@ -19,6 +19,7 @@ from dedalus_mcp.client.form import Form
 from dedalus_mcp.client.roots import RootsSource, roots_result
 from dedalus_mcp.errors import INVALID_PARAMS, METHOD_NOT_FOUND, ErrorData, McpError
 from dedalus_mcp.schema import forms
+from dedalus_mcp.schema.page_urls import fault_of_page
 from dedalus_mcp.schema.signature import is_async, parameters
 from dedalus_mcp.threads import Threads
 from dedalus_mcp.types import (
@@ -155,6 +156,8 @@ class Answers:
         if isinstance(params, ElicitRequestURLParams):
             if self._page is None:
                 raise McpError(INVALID_PARAMS, "This client does not take elicitation mode 'url'")
+            if (fault := fault_of_page(params.url)) is not None:  # nobody has to look before opening it
+                raise McpError(INVALID_PARAMS, f"Invalid params: url {fault}")
             return self._asking(question, self._page, params)
         if self._form is None:
             raise McpError(INVALID_PARAMS, "This client does not take elicitation mode 'form'")

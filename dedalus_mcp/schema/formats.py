@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
-__all__ = ("FORMATS",)
+__all__ = ("FORMATS", "SECRET", "is_secret")
 
 # Strings, not compiled: most programs that import this never see a form.
 _EMAIL = r"[^\s@]+@[^\s@]+|\"[^\"]+\"@[^\s@]+"
@@ -46,3 +47,11 @@ def _date_time(text: str) -> bool:
 
 FORMATS: dict[str, Callable[[str], bool]] = {"email": _email, "uri": _uri, "date": _date, "date-time": _date_time}
 """Each format with its check."""
+
+SECRET = "password"
+"""The format that marks a secret.  No form has it."""
+
+
+def is_secret(schema: Mapping[str, Any]) -> bool:
+    """Whether the schema of a property says that its value is a secret."""
+    return schema.get("writeOnly") is True or schema.get("format") == SECRET

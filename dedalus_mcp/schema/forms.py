@@ -26,7 +26,7 @@ from msgspec import UNSET
 from dedalus_mcp.errors import INVALID_PARAMS, McpError
 from dedalus_mcp.schema.faults import at, quote
 from dedalus_mcp.schema.fields import LIMITS, Field
-from dedalus_mcp.schema.formats import FORMATS
+from dedalus_mcp.schema.formats import FORMATS, is_secret
 from dedalus_mcp.schema.shapes import is_array, is_number, is_object
 
 __all__ = ("FIRST", "SELECTS", "RequestedForm", "accept", "check", "fields", "form_of", "reduce")
@@ -205,6 +205,8 @@ def _check_property(name: str, schema: Any) -> None:
     unsupported = f"Unsupported schema type {quote(type) if isinstance(type, str) else repr(str(type)[:40])}"
     if not isinstance(type, str) or type not in LIMITS:
         _refuse(f"{unsupported} for property {name}")
+    if is_secret(schema):
+        _refuse(f"Property {name} is a secret, which no form may ask for: send the user to a page of yours, by URL")
     for keyword in ("title", "description"):
         if not isinstance(schema.get(keyword, ""), str):
             _refuse(f"{keyword} of property {name} must be a string")

@@ -17,7 +17,7 @@ from dedalus_mcp.errors import INVALID_PARAMS, McpError
 from dedalus_mcp.schema.annotations import fit
 from dedalus_mcp.schema.faults import resolve
 from dedalus_mcp.schema.foreign import decode
-from dedalus_mcp.schema.formats import FORMATS
+from dedalus_mcp.schema.formats import FORMATS, SECRET
 from dedalus_mcp.schema.forms import MAX_KEPT, RequestedForm
 from dedalus_mcp.schema.options import Option, options_of, words
 from dedalus_mcp.schema.publish import publish
@@ -190,7 +190,7 @@ def _bounded(known: dict[str, Any]) -> dict[str, Any]:
 
 
 def _unknown(key: str, value: Any) -> bool:
-    return (key, value) == ("default", None) or (key == "format" and value not in FORMATS)
+    return (key, value) == ("default", None) or (key == "format" and value not in FORMATS and value != SECRET)
 
 
 def _values(sent: Any, options: tuple[Option[Any], ...]) -> Any:

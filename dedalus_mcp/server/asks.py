@@ -22,9 +22,9 @@ from msgspec import UnsetType
 
 from dedalus_mcp.errors import INVALID_PARAMS, METHOD_NOT_FOUND, AskFailed, McpError, NoActiveCall
 from dedalus_mcp.jsonrpc.tasks import being_cancelled
-from dedalus_mcp.schema.formats import FORMATS
 from dedalus_mcp.schema.forms import SELECTS, RequestedForm, form_of
 from dedalus_mcp.schema.one_field import Reads
+from dedalus_mcp.schema.page_urls import fault_of_page
 from dedalus_mcp.server.asker import Question, check_capability, not_legal
 from dedalus_mcp.server.asking_call import AskingCall
 from dedalus_mcp.server.audit import Audit
@@ -147,8 +147,8 @@ async def visit(
         call = await ready(call, _URL)
         if call.revision < SELECTS:
             raise AskFailed(METHOD_NOT_FOUND, f"Elicitation by URL needs protocol revision {SELECTS} or later")
-        if not FORMATS["uri"](params.url):
-            raise AskFailed(INVALID_PARAMS, f"url must be a URL, not {params.url!r:.160}")
+        if (fault := fault_of_page(params.url)) is not None:
+            raise AskFailed(INVALID_PARAMS, f"url {fault}")
         question = Question(ELICITATION_CREATE.name, shape(params, call.revision), _URL, key)
         result = await put(call, ELICITATION_CREATE, question, timeout)
         audit.answered(result.action, None)

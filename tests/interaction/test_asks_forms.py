@@ -280,6 +280,17 @@ async def test_a_page_that_nobody_went_to_has_no_end(action: str) -> None:
             assert await talking.text(await talking.begin("visit"), {"action": action}) == f"{action} False"
 
 
+@pytest.mark.parametrize("revision", [SELECTS, "2026-07-28"])
+async def test_nobody_is_sent_to_what_is_no_page_or_is_signed_in_already(revision: str) -> None:
+    """ELIC-26: nothing is sent, and the text repeats no password."""
+    with anyio.fail_after(PATIENCE):
+        async with client(revision) as talking:
+            for url in ("javascript:alert(1)", "https://me:hunter2@example.com/"):
+                reply = await talking.begin("visit", url=url)
+                assert (reply["result"]["isError"], "hunter2" in text_of(reply)) == (True, False)
+                assert text_of(reply).startswith("url must ")
+
+
 async def test_a_page_needs_a_url_and_a_revision_that_knows_pages() -> None:
     """ELIC-06."""
     with anyio.fail_after(PATIENCE):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from dedalus_mcp.schema.formats import FORMATS
+from dedalus_mcp.schema.formats import FORMATS, is_secret
 
 
 @pytest.mark.parametrize(
@@ -50,3 +52,20 @@ def test_what_is_legal_passes(format: str, text: str) -> None:
 )
 def test_what_is_illegal_does_not(format: str, text: str) -> None:
     assert not FORMATS[format](text)
+
+
+@pytest.mark.parametrize(
+    ("schema", "secret"),
+    [
+        ({"type": "string", "format": "password"}, True),
+        ({"type": "string", "writeOnly": True}, True),
+        ({"type": "string", "writeOnly": False}, False),
+        ({"type": "string", "writeOnly": "yes"}, False),
+        ({"type": "string", "format": ["password"]}, False),
+        ({"type": "string", "title": "Password"}, False),
+    ],
+    ids=str,
+)
+def test_a_secret_is_what_its_schema_says_is_one(schema: dict[str, Any], *, secret: bool) -> None:
+    """ELIC-21."""
+    assert is_secret(schema) is secret

@@ -88,6 +88,14 @@ def test_the_first_rules_have_their_exact_words(schema: Any, message: str, revis
             form(a={"type": "string", "format": "ipv4"}),
             "format of property 'a' must be one of email, uri, date, date-time",
         ),
+        (
+            form(a={"type": "string", "format": "password"}),
+            "Property 'a' is a secret, which no form may ask for: send the user to a page of yours, by URL",
+        ),
+        (
+            form(a={"type": "number", "writeOnly": True}),
+            "Property 'a' is a secret, which no form may ask for: send the user to a page of yours, by URL",
+        ),
         (form(a={"type": "string", "format": []}), "format of property 'a' must be one of email, uri, date, date-time"),
         (form(a={"type": "string", "enum": []}), "enum of property 'a' must be a non-empty array of strings"),
         (form(a={"type": "string", "enum": [1]}), "enum of property 'a' must be a non-empty array of strings"),

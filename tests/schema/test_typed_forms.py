@@ -250,6 +250,29 @@ def test_bounds_are_said_as_far_as_forms_have_words_and_kept_to_the_end() -> Non
         assert caught.value.code == INVALID_PARAMS
 
 
+def test_a_secret_is_never_asked_for_by_form() -> None:
+    """ELIC-21: whatever the class says of it, in whichever words."""
+
+    class WithSecret(pydantic.BaseModel):
+        user: str
+        word: pydantic.SecretStr
+
+    class MayHaveSecret(pydantic.BaseModel):
+        word: pydantic.SecretStr | None = None
+
+    @dataclasses.dataclass
+    class Marked:
+        word: Annotated[str, msgspec.Meta(extra_json_schema={"format": "password"})]
+
+    @dataclasses.dataclass
+    class WriteOnly:
+        word: Annotated[str, msgspec.Meta(extra_json_schema={"writeOnly": True})]
+
+    for kind in (WithSecret, MayHaveSecret, Marked, WriteOnly):
+        with pytest.raises(TypeError, match=r"makes no form: Property 'word' is a secret.* by URL"):
+            form(kind)
+
+
 def test_what_may_be_none_need_not_be_answered() -> None:
     @dataclasses.dataclass
     class Maybe:
