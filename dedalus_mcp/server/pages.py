@@ -1,5 +1,9 @@
 """One page of a list, and the cursor of the next.
 
+A cursor is the place of the last item on the page: the how-manieth it was when it was registered.
+So it leads to the same next item whatever is registered or removed meanwhile: no item that stays
+is left out or comes twice, and what is new comes at the end.
+
 Layer: L4.
 """
 
@@ -10,7 +14,7 @@ from typing import TypeVar
 
 from dedalus_mcp.errors import INVALID_PARAMS, McpError
 
-__all__ = ("page",)
+__all__ = ("Places",)
 
 T = TypeVar("T")
 
@@ -18,18 +22,46 @@ T = TypeVar("T")
 MAX_CURSOR_DIGITS = 12
 
 
-def page(items: Sequence[T], cursor: str | None, limit: int) -> tuple[list[T], str | None]:
-    """Return the items from `cursor` on, at most `limit`, and the next cursor if there are more.
+class Places:
+    """The places of the items of one list, in the order of registration; none is given twice.
 
-    Raises:
-        McpError: -32602, the cursor is none of ours (PAGE-06).
+    Args:
+        key: The attribute that tells items apart.
     """
-    start = _offset(cursor)
-    end = start + limit
-    return list(items[start:end]), str(end) if end < len(items) else None
+
+    def __init__(self, key: str) -> None:
+        self._key = key
+        self._last = 0
+        self._by_key: dict[str, int] = {}
+
+    def add(self, key: str) -> None:
+        """Give an item a place, behind all others; one that replaces another has the place of that."""
+        if key not in self._by_key:
+            self._last += 1
+            self._by_key[key] = self._last
+
+    def remove(self, key: str) -> None:
+        """Forget the place of an item."""
+        del self._by_key[key]
+
+    def page(self, items: Sequence[T], cursor: str | None, limit: int) -> tuple[list[T], str | None]:
+        """Return the items behind `cursor`, at most `limit`, and the next cursor if there are more.
+
+        Args:
+            items: All or some of those that have a place, in that order; who has none any more is left out.
+            cursor: From the page before; None or an empty string for the first page.
+            limit: How many fit on a page.
+
+        Raises:
+            McpError: -32602, the cursor is none of ours (PAGE-06).
+        """
+        start = _place(cursor)
+        rest = [item for item in items if self._by_key.get(getattr(item, self._key), 0) > start]
+        more = len(rest) > limit
+        return rest[:limit], str(self._by_key[getattr(rest[limit - 1], self._key)]) if more else None
 
 
-def _offset(cursor: str | None) -> int:
+def _place(cursor: str | None) -> int:
     if not cursor:
         return 0
     if len(cursor) > MAX_CURSOR_DIGITS or not (cursor.isascii() and cursor.isdigit()):

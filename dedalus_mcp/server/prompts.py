@@ -14,6 +14,7 @@ from dedalus_mcp.errors import INVALID_PARAMS, McpError
 from dedalus_mcp.schema.arguments import summary
 from dedalus_mcp.server import changes
 from dedalus_mcp.server.changes import SubscriptionBus
+from dedalus_mcp.server.pages import Places
 from dedalus_mcp.server.renderers import Renderer
 from dedalus_mcp.server.rendering import render
 from dedalus_mcp.server.specs import PromptSpec
@@ -51,10 +52,12 @@ class Prompts:
 
     Attributes:
         offered: Whether there are prompts, or were: clients that have been told so still ask.
+        places: Their order, for pages of the list.
     """
 
     def __init__(self, bus: SubscriptionBus) -> None:
         self.offered = False
+        self.places = Places("name")
         self._bus = bus
         self._by_name: dict[str, _Registered] = {}
 
@@ -87,6 +90,7 @@ class Prompts:
         if name in self._by_name:
             logger.warning("prompt %r is registered twice: the last one counts", name)
         self._by_name[name] = prompt
+        self.places.add(name)
         self.offered = True
         self._bus.publish(changes.PROMPTS)
 
@@ -97,6 +101,7 @@ class Prompts:
             KeyError: There is none of that name.
         """
         del self._by_name[name]
+        self.places.remove(name)
         self._bus.publish(changes.PROMPTS)
 
     async def get(self, name: str, arguments: Mapping[str, Any] | None) -> GetPromptResult:

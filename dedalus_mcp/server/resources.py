@@ -17,6 +17,7 @@ from dedalus_mcp.server.changes import SubscriptionBus
 from dedalus_mcp.server.contents import contents_of
 from dedalus_mcp.server.functions import Function
 from dedalus_mcp.server.hints import hinted
+from dedalus_mcp.server.pages import Places
 from dedalus_mcp.server.specs import ResourceSpec, ResourceTemplateSpec
 from dedalus_mcp.server.uri_templates import UriTemplate
 from dedalus_mcp.threads import Threads
@@ -80,10 +81,14 @@ class Resources:
 
     Attributes:
         offered: Whether there are resources or templates, or were: clients that have been told so still ask.
+        places: The order of the resources, for pages of the list.
+        template_places: The order of the templates.
     """
 
     def __init__(self, threads: Threads, bus: SubscriptionBus) -> None:
         self.offered = False
+        self.places = Places("uri")
+        self.template_places = Places("uriTemplate")
         self._threads = threads
         self._bus = bus
         self._by_uri: dict[str, _Resource] = {}
@@ -117,6 +122,7 @@ class Resources:
         if spec.uri in self._by_uri:
             logger.warning("resource %r is registered twice: the last one counts", spec.uri)
         self._by_uri[spec.uri] = resource
+        self.places.add(spec.uri)
         self._changed()
 
     def remove(self, uri: str) -> None:
@@ -126,6 +132,7 @@ class Resources:
             KeyError: There is none of that URI.
         """
         del self._by_uri[uri]
+        self.places.remove(uri)
         self._changed()
 
     def add_template(self, fn: Callable[..., Any], spec: ResourceTemplateSpec) -> None:
@@ -139,6 +146,7 @@ class Resources:
         if spec.uri_template in self._templates:
             logger.warning("resource template %r is registered twice: the last one counts", spec.uri_template)
         self._templates[spec.uri_template] = template
+        self.template_places.add(spec.uri_template)
         self._changed()
 
     def remove_template(self, uri_template: str) -> None:
@@ -148,6 +156,7 @@ class Resources:
             KeyError: There is none of that text.
         """
         del self._templates[uri_template]
+        self.template_places.remove(uri_template)
         self._changed()
 
     def check(self, uri: str) -> None:

@@ -16,7 +16,6 @@ from dedalus_mcp.jsonrpc.inbound import Inbound
 from dedalus_mcp.server.capabilities import without_promises
 from dedalus_mcp.server.context import get_context
 from dedalus_mcp.server.hints import hinted
-from dedalus_mcp.server.pages import page
 from dedalus_mcp.server.prompts import strings_only
 from dedalus_mcp.server.rendering import UnrenderableError
 from dedalus_mcp.server.subscriptions import listen
@@ -86,25 +85,31 @@ def _set_level(answering: Answering, call: Inbound, params: SetLevelRequestParam
 
 def _list_tools(answering: Answering, call: Inbound, params: PaginatedRequestParams) -> ListToolsResult:
     server = answering.server
-    tools, cursor = page(server.tools.definitions, params.cursor, server.config.pagination_limit)
+    tools, cursor = server.tools.places.page(server.tools.definitions, params.cursor, server.config.pagination_limit)
     return ListToolsResult(tools=tools, nextCursor=cursor)
 
 
 async def list_enabled_tools(server: MCPServer, params: PaginatedRequestParams) -> ListToolsResult:
     """Answer `tools/list` where functions of the author's decide on what is there."""
-    tools, cursor = page(await server.tools.enabled(), params.cursor, server.config.pagination_limit)
+    tools, cursor = server.tools.places.page(
+        await server.tools.enabled(), params.cursor, server.config.pagination_limit
+    )
     return hinted(ListToolsResult(tools=tools, nextCursor=cursor), server.config.cache_hints.get("tools/list"))
 
 
 def _list_prompts(answering: Answering, call: Inbound, params: PaginatedRequestParams) -> ListPromptsResult:
     server = answering.server
-    prompts, cursor = page(server.prompts.definitions, params.cursor, server.config.pagination_limit)
+    prompts, cursor = server.prompts.places.page(
+        server.prompts.definitions, params.cursor, server.config.pagination_limit
+    )
     return ListPromptsResult(prompts=prompts, nextCursor=cursor)
 
 
 def _list_resources(answering: Answering, call: Inbound, params: PaginatedRequestParams) -> ListResourcesResult:
     server = answering.server
-    resources, cursor = page(server.resources.definitions, params.cursor, server.config.pagination_limit)
+    resources, cursor = server.resources.places.page(
+        server.resources.definitions, params.cursor, server.config.pagination_limit
+    )
     return ListResourcesResult(resources=resources, nextCursor=cursor)
 
 
@@ -112,7 +117,9 @@ def _list_resource_templates(
     answering: Answering, call: Inbound, params: PaginatedRequestParams
 ) -> ListResourceTemplatesResult:
     server = answering.server
-    templates, cursor = page(server.resources.template_definitions, params.cursor, server.config.pagination_limit)
+    templates, cursor = server.resources.template_places.page(
+        server.resources.template_definitions, params.cursor, server.config.pagination_limit
+    )
     return ListResourceTemplatesResult(resourceTemplates=templates, nextCursor=cursor)
 
 

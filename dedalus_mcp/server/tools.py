@@ -21,6 +21,7 @@ from dedalus_mcp.server import changes
 from dedalus_mcp.server.context import active_context
 from dedalus_mcp.server.enabling import is_enabled
 from dedalus_mcp.server.functions import Function
+from dedalus_mcp.server.pages import Places
 from dedalus_mcp.server.results import failed, result_of
 from dedalus_mcp.server.specs import ToolSpec
 from dedalus_mcp.types import CallToolResult, Tool
@@ -80,12 +81,14 @@ class Tools:
     Attributes:
         offered: Whether there are tools, or were: clients that have been told so still ask.
         conditional: Whether a function decides on any of them.
+        places: Their order, for pages of the list.
     """
 
     def __init__(self, server: MCPServer) -> None:
         self.offered = False
         self.conditional = False
         self._server = server
+        self.places = Places("name")
         self._by_name: dict[str, _Registered] = {}
         self._allowed: frozenset[str] | None = None
 
@@ -146,6 +149,7 @@ class Tools:
         if tool.definition.name in self._by_name:
             logger.warning("tool %r is registered twice: the last one counts", tool.definition.name)
         self._by_name[tool.definition.name] = tool
+        self.places.add(tool.definition.name)
         self.offered = True
         self.conditional = self.conditional or callable(spec.enabled)
         self._server.bus.publish(changes.TOOLS)
@@ -157,6 +161,7 @@ class Tools:
             KeyError: There is none of that name.
         """
         del self._by_name[name]
+        self.places.remove(name)
         self._server.bus.publish(changes.TOOLS)
 
     async def call(
