@@ -48,6 +48,7 @@ LAYERS = {
     "dedalus_mcp_transports.http_posted": 2,
     "dedalus_mcp_transports.http_running": 2,
     "dedalus_mcp_transports.http_seal": 2,
+    "dedalus_mcp_transports.http_principal": 2,
     "dedalus_mcp_transports.http_security": 2,
     "dedalus_mcp_transports.http_session": 2,
     "dedalus_mcp_transports.http_stream": 2,

@@ -124,6 +124,12 @@ class Context(Asking):
         return None if carrier is None else carrier.session_id
 
     @property
+    def principal(self) -> str | None:
+        """Who sent the request, as far as it was proved (see `HttpSettings.principal`); None for anybody."""
+        carrier = self._call.channel.carrier
+        return None if carrier is None else carrier.principal
+
+    @property
     def headers(self) -> Mapping[str, str]:
         """The headers of the HTTP request that carried this call, by lower-case name; empty elsewhere."""
         carrier = self._call.channel.carrier

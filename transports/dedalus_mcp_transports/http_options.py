@@ -41,6 +41,7 @@ class AppOptions(TypedDict, total=False):
     event_log: Callable[[], EventLog] | None
     retry_milliseconds: int | None
     cors_origins: Sequence[str]
+    principal: Callable[[Mapping[str, Any]], str | None]
     security: TransportSecuritySettings | None
 
 

@@ -130,10 +130,11 @@ class HttpApp:
             await refuse_while_draining(send)
             return
         try:
+            request.principal = self._settings.principal(request.scope)
             if not service.ready:
                 await service.begin()
         except Exception:  # of the application's making: the client learns nothing of it
-            logger.exception("setting up what is served failed")
+            logger.exception("setting up what is served, or telling who asks for it, failed")
             await refuse(send, 500, INTERNAL_ERROR, "Internal error")
             return
         try:

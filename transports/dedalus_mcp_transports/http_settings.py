@@ -5,12 +5,14 @@ Layer: L5.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import msgspec
 
 from dedalus_mcp.state_keys import key_bytes
 from dedalus_mcp_transports.event_log import EventLog, MemoryEventLog
+from dedalus_mcp_transports.http_principal import authenticated_user
 from dedalus_mcp_transports.http_security import TransportSecuritySettings
 
 __all__ = ("HttpSettings",)
@@ -39,6 +41,9 @@ class HttpSettings(msgspec.Struct, frozen=True, kw_only=True):
         retry_milliseconds: How long a client should wait before it resumes; None to leave it to it.
         cors_origins: Web pages of other origins that may call and read the answers: `scheme://name`,
             `scheme://name:port`, `scheme://name:*`, or `*` for any.
+        principal: Says who sent a request, of ASGI's scope, as far as that was proved by whatever stands
+            in front: None for anybody.  By default the authenticated user of the scope, if there is one.
+            Sessions and calls that wait belong to whoever began them.
         security: Which hosts and origins are taken; None for what the environment says (see
             `TransportSecuritySettings.from_environment`), else loopback and the bound host.
 
@@ -62,6 +67,7 @@ class HttpSettings(msgspec.Struct, frozen=True, kw_only=True):
     event_log: Callable[[], EventLog] | None = MemoryEventLog
     retry_milliseconds: int | None = None
     cors_origins: Sequence[str] = ()
+    principal: Callable[[Mapping[str, Any]], str | None] = authenticated_user
     security: TransportSecuritySettings | None = None
 
     def __repr__(self) -> str:
