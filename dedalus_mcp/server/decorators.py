@@ -149,9 +149,12 @@ def prompt(
     Raises:
         TypeError: A value is of the wrong kind.
     """
-    if callable(name):
+    given: object = name
+    if callable(given) or isinstance(given, classmethod):
         attach(name, PromptSpec())
         return name
+    if not isinstance(name, str | None):
+        raise TypeError(f"a prompt's name is a string, not {name!r:.80}")
     spec = PromptSpec(
         name=name,
         description=description,

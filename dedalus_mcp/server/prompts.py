@@ -16,7 +16,7 @@ from dedalus_mcp.server import changes
 from dedalus_mcp.server.changes import SubscriptionBus
 from dedalus_mcp.server.pages import Places
 from dedalus_mcp.server.renderers import Renderer
-from dedalus_mcp.server.rendering import render
+from dedalus_mcp.server.rendering import comes_later, render
 from dedalus_mcp.server.specs import PromptSpec
 from dedalus_mcp.types import GetPromptResult, Prompt
 
@@ -125,6 +125,8 @@ class Prompts:
         returned = prompt.renderer.call(given)
         if inspect.isawaitable(returned):
             returned = await returned
+        if comes_later(returned):
+            returned = [message async for message in returned]
         return render(returned, prompt.definition.description)
 
 

@@ -1,6 +1,7 @@
 """What a prompt renderer may return, and the messages that become of it.
 
-    messages    an iterable of (role, content) | {"role": ..., "content": ...} | PromptMessage
+    message     (role, content) | {"role": ..., "content": ...} | PromptMessage
+    messages    an iterable of these, an async one too; or one mapping or PromptMessage by itself
     mapping     {"messages": messages, "description": ...}
     GetPromptResult, None (no messages)
 
@@ -13,7 +14,7 @@ Layer: L4.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterable, Mapping, Sequence
 from typing import Any, TypeGuard, get_args
 
 import msgspec
@@ -32,7 +33,7 @@ from dedalus_mcp.types import (
 )
 from dedalus_mcp.types.lenient import block_of
 
-__all__ = ("UnrenderableError", "as_block", "is_list", "is_mapping", "render")
+__all__ = ("UnrenderableError", "as_block", "comes_later", "is_list", "is_mapping", "render")
 
 _BLOCKS = (TextContent, ImageContent, AudioContent, ResourceLink, EmbeddedResource)
 _ROLES: tuple[str, ...] = get_args(Role)
@@ -57,7 +58,7 @@ def render(returned: Any, description: str | None) -> GetPromptResult:
         if returned.description is None and description is not None:
             return msgspec.structs.replace(returned, description=description)
         return returned
-    if is_mapping(returned):
+    if is_mapping(returned) and not _is_message(returned):
         if "messages" not in returned:
             raise UnrenderableError("Prompt mapping must include 'messages'")
         given = returned.get("description", description)
@@ -86,6 +87,11 @@ def is_mapping(value: Any) -> TypeGuard[Mapping[str, Any]]:
     return isinstance(value, Mapping)
 
 
+def comes_later(value: Any) -> TypeGuard[AsyncIterable[Any]]:
+    """Whether `value` is an async generator or the like."""
+    return isinstance(value, AsyncIterable)
+
+
 def is_list(value: Any) -> TypeGuard[Sequence[Any]]:
     """Whether `value` is a list or a tuple."""
     return isinstance(value, (list, tuple))
@@ -96,6 +102,8 @@ def _messages(returned: Any) -> list[PromptMessage]:
         return []
     if isinstance(returned, str):
         raise UnrenderableError("Prompt renderer returned raw string; supply role + content.")
+    if isinstance(returned, PromptMessage) or _is_message(returned):
+        return [_message(returned)]
     try:
         items = list(returned)
     except TypeError:
@@ -104,6 +112,10 @@ def _messages(returned: Any) -> list[PromptMessage]:
             "GetPromptResult or None."
         ) from None
     return [_message(item) for item in items]
+
+
+def _is_message(returned: Any) -> bool:
+    return is_mapping(returned) and "role" in returned and "content" in returned and "messages" not in returned
 
 
 def _message(item: Any) -> PromptMessage:

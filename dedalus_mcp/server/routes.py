@@ -8,6 +8,7 @@ Layer: L4.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -51,6 +52,8 @@ if TYPE_CHECKING:
     from dedalus_mcp.server.server import MCPServer
 
 __all__ = ("AT_ONCE", "HANDLED", "AtOnce", "Handled", "list_enabled_tools")
+
+logger = logging.getLogger("dedalus_mcp")
 
 AtOnce: TypeAlias = "Callable[[Answering, Inbound, Any], Any]"
 Handled: TypeAlias = "Callable[[MCPServer, Any], Coroutine[Any, Any, Any]]"
@@ -146,6 +149,7 @@ async def _get_prompt(server: MCPServer, params: GetPromptRequestParams) -> GetP
     try:
         return await server.prompts.get(params.name, params.arguments)
     except UnrenderableError as error:
+        logger.error("prompt %r cannot be rendered", params.name, exc_info=error)
         raise McpError(INTERNAL_ERROR, f"Prompt {params.name!r:.160}: {error}") from error
 
 

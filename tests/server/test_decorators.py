@@ -232,6 +232,12 @@ def test_a_prompt_without_a_name_has_its_functions(decorate: Any) -> None:
     assert collected(decorate(review)).prompt_names == ["review"]
 
 
+@pytest.mark.parametrize("wrong", [5, ["name"], b"name"], ids=repr)
+def test_a_prompts_name_is_a_string(wrong: Any) -> None:
+    with pytest.raises(TypeError, match="a prompt's name is a string"):
+        prompt(wrong)
+
+
 def test_a_prompt_whose_function_has_no_name_needs_one() -> None:
     def nothing_said(arguments: dict[str, str]) -> None: ...
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from types import MappingProxyType
 from typing import Any
 
@@ -86,8 +86,48 @@ async def test_async_renderers_and_callable_objects_are_renderers() -> None:
     assert await said(server, "object") == "object"
 
 
-async def test_a_raw_string_is_a_type_error_here_and_an_internal_error_on_the_wire() -> None:
-    """PROMPT-04."""
+async def test_messages_may_come_one_by_one() -> None:
+    """B032: from a generator, of either kind."""
+
+    @prompt
+    def plain(who: str) -> Iterator[tuple[str, str]]:
+        yield "user", f"hello {who}"
+
+    @prompt
+    async def later(who: str) -> AsyncIterator[tuple[str, str]]:
+        await anyio.lowlevel.checkpoint()
+        yield "user", f"hello {who}"
+
+    server = offering(plain, later)
+    assert await said(server, "plain", {"who": "you"}) == "hello you"
+    assert await said(server, "later", {"who": "you"}) == "hello you"
+
+
+async def test_methods_of_every_kind_are_renderers() -> None:
+    class Prompts:
+        @prompt
+        def bound(self, x: int) -> list[tuple[str, str]]:
+            return [("user", repr(x))]
+
+        @prompt
+        @classmethod
+        def of_class(cls, x: int) -> list[tuple[str, str]]:
+            return [("user", repr(x))]
+
+        @prompt
+        @staticmethod
+        def static(x: int) -> list[tuple[str, str]]:
+            return [("user", repr(x))]
+
+    server = offering(Prompts().bound, Prompts.of_class, Prompts.static)
+
+    assert [await said(server, name, {"x": "5"}) for name in server.prompt_names] == ["5", "5", "5"]
+
+
+async def test_a_raw_string_is_a_type_error_here_and_an_internal_error_on_the_wire(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """PROMPT-04, B032: the error names the prompt and what would be right, and the log has it, too."""
 
     @prompt("raw")
     def raw_string(arguments: dict[str, str]) -> Any:
@@ -101,7 +141,9 @@ async def test_a_raw_string_is_a_type_error_here_and_an_internal_error_on_the_wi
         reply = await raw.call(1, "prompts/get", name="raw")
 
     assert reply["error"]["code"] == -32603
+    assert "Prompt 'raw'" in reply["error"]["message"]
     assert "supply role + content" in reply["error"]["message"]
+    assert "prompt 'raw' cannot be rendered" in caplog.text
 
 
 async def test_a_renderers_own_error_tells_the_client_nothing(caplog: pytest.LogCaptureFixture) -> None:
