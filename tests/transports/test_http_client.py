@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import socket
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
@@ -242,6 +243,47 @@ async def test_a_question_travels_on_the_stream_of_its_call_and_the_answer_by_po
 
     assert {each.text for each in results} == {"accept: {'name': 'Who?'}"}
     assert len(results) == 20
+
+
+@ONLY_ASYNCIO
+@pytest.mark.parametrize("revision", [each for each in REVISIONS if each >= "2025-03-26"])
+async def test_every_post_holds_one_message(revision: str) -> None:
+    """HTTP-10, HTTP-11, RPC-19: however many there are at once; and no reply to a server of 2026-07-28."""
+    said: list[Any] = []
+
+    async def note(request: httpx.Request) -> None:
+        if request.method == "POST":
+            said.append(json.loads(request.content))
+
+    def answer(params: ElicitRequestParams) -> dict[str, Any]:
+        return {"name": params.message}
+
+    async def call(client: MCPClient, number: int) -> None:
+        match number % 4:
+            case 0:
+                await client.call_tool("add", {"a": 1, "b": number})
+            case 1:
+                await client.call_tool("ask")
+            case 2:
+                with pytest.raises(TimeoutError):
+                    await client.call_tool("wait", timeout=0.1)
+            case _:
+                with anyio.move_on_after(0.1):
+                    await client.call_tool("wait")
+
+    async with (
+        serving() as url,
+        httpx.AsyncClient(trust_env=False, event_hooks={"request": [note]}) as http,
+        MCPClient.connect(url, revision=revision, elicitation=answer, http_client=http) as client,
+        anyio.create_task_group() as group,
+    ):
+        for number in range(24):
+            group.start_soon(call, client, number)
+
+    assert len(said) > 24
+    shapes = {(isinstance(each, dict), each.get("jsonrpc"), "method" in each) for each in said}
+    replies = [(True, "2.0", False)] if revision in ("2025-06-18", "2025-11-25") else []
+    assert shapes == {(True, "2.0", True), *replies}
 
 
 @ONLY_ASYNCIO
