@@ -231,6 +231,7 @@ async def test_the_same_retry_once_more_gets_the_same_and_runs_nothing_twice(sto
 
 
 async def test_another_answer_to_a_round_that_is_answered_is_refused() -> None:
+    """MRTR-11: a state is used once; what is sent again word for word gets what it got."""
     with anyio.fail_after(PATIENCE):
         async with serving(offering(pair)) as raw:
             await raw.open(MODERN, ABLE)

@@ -2,39 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 import anyio
 import pytest
 
-from dedalus_mcp import MCPServer, get_context, tool
-from dedalus_mcp.run import Hosted
-from dedalus_mcp_transports.http_request import HttpRequest, Receive, Send
-from dedalus_mcp_transports.http_server import HttpApp
-from dedalus_mcp_transports.http_settings import HttpSettings
+from dedalus_mcp import McpError, MCPServer, get_context, resource, tool
 from tests.interaction.raw import envelope
 from tests.interaction.server import make
 from tests.interaction.test_rounds import ABLE, MODERN, answering, ask, rejected, text
-from tests.transports.asgi import Client, Web, using
+from tests.transports.asgi import Client, Web, serving
 
 YES = {"action": "accept", "content": {"ok": True}}
 KEY = b"k" * 32
 
 
-class Proving(HttpApp):
+def proved(scope: Mapping[str, Any]) -> str | None:
     """Stands for whatever proves who sends: it believes the header `x-proved`, and no other."""
-
-    async def _serve(self, request: HttpRequest, receive: Receive, send: Send) -> None:
-        request.principal = request.headers.get("x-proved")
-        await super()._serve(request, receive, send)
+    return next((value.decode() for name, value in scope["headers"] if name == b"x-proved"), None)
 
 
-@asynccontextmanager
-async def proving(server: MCPServer, **settings: Any) -> AsyncGenerator[Web]:
-    async with using(Proving(Hosted(server), HttpSettings(**settings))) as web:
-        yield web
+def proving(server: MCPServer, **settings: Any) -> AbstractAsyncContextManager[Web]:
+    return serving(server, principal=proved, **settings)
 
 
 def somebody(web: Web, who: str | None, like: Client | None = None) -> Client:
@@ -129,3 +120,39 @@ async def test_headers_alone_let_nobody_do_anything() -> None:
         huge = await client.say(message, mcp_method="tools/call", mcp_name="x" * 100_000).ended()
         assert huge.status == 431
     assert done == []
+
+
+@resource("a://open", inline=True, ttl=3600.0, cache_scope="public")
+def opened() -> str:
+    return f"for {get_context().principal}"
+
+
+@resource("a://hers", inline=True, ttl=3600.0, cache_scope="public")
+def hers() -> str:
+    if get_context().principal != "alice":
+        raise McpError(-32602, "not for you")
+    return "secret"
+
+
+async def test_who_may_read_is_asked_at_every_read_whatever_clients_may_keep() -> None:
+    """CACHE-15: nothing that was answered to one is an answer to another."""
+    server = MCPServer("s")
+    server.collect(opened, hers)
+    async with proving(server) as web:
+        told: list[Any] = []
+        for who in ("alice", "mallory", None, "alice"):
+            client = await somebody(web, who).open(MODERN)
+            for uri in ("a://open", "a://hers"):
+                reply = await client.call(1, "resources/read", uri=uri)
+                told.append(reply["result"]["contents"][0]["text"] if "result" in reply else reply["error"]["message"])
+
+    assert told == [
+        "for alice",
+        "secret",
+        "for mallory",
+        "not for you",
+        "for None",
+        "not for you",
+        "for alice",
+        "secret",
+    ]
