@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from dedalus_mcp.server.decorators import resource as resource
     from dedalus_mcp.server.decorators import resource_template as resource_template
     from dedalus_mcp.server.decorators import tool as tool
+    from dedalus_mcp.server.dependencies import Depends as Depends
     from dedalus_mcp.server.guards import require_within_roots as require_within_roots
     from dedalus_mcp.server.hints import CacheHint as CacheHint
     from dedalus_mcp.server.server import MCPServer as MCPServer
@@ -78,6 +79,7 @@ _HOME = {
     "Context": "dedalus_mcp.server.context",
     "Declined": "dedalus_mcp.server.answers",
     "DedalusError": "dedalus_mcp.errors",
+    "Depends": "dedalus_mcp.server.dependencies",
     "ElicitationConfig": "dedalus_mcp.server.config",
     "EraStore": "dedalus_mcp.client.era",
     "Field": "dedalus_mcp.schema.fields",
@@ -136,6 +138,7 @@ __all__ = (
     "Context",
     "Declined",
     "DedalusError",
+    "Depends",
     "ElicitationConfig",
     "EraStore",
     "Field",

@@ -25,11 +25,12 @@ import msgspec
 
 from dedalus_mcp.errors import INVALID_PARAMS, McpError, ResourceNotFound
 from dedalus_mcp.schema.signature import label, parameters
-from dedalus_mcp.server.injection import context_for, is_context
+from dedalus_mcp.server.injection import Injection, is_injected
 from dedalus_mcp.server.prompts import Prompts
 from dedalus_mcp.server.rendering import is_mapping
 from dedalus_mcp.server.resources import Resources
 from dedalus_mcp.server.specs import CompletionSpec
+from dedalus_mcp.threads import Threads
 from dedalus_mcp.types import (
     Completion,
     CompletionArgument,
@@ -49,10 +50,12 @@ class Completions:
     Args:
         prompts: The prompts that they may be about.
         resources: The resource templates, likewise.
+        threads: Where plain `def` dependencies run.
         limit: How many suggestions one answer has, at most.
     """
 
-    def __init__(self, prompts: Prompts, resources: Resources, limit: int) -> None:
+    def __init__(self, prompts: Prompts, resources: Resources, threads: Threads, limit: int) -> None:
+        self._threads = threads
         self._prompts = prompts
         self._resources = resources
         self._limit = limit
@@ -100,7 +103,7 @@ class Completions:
         if completer is None:
             return Completion(values=[])
         chosen = CompletionContext(arguments=(context and context.arguments) or {})
-        return completion_of(await completer.run(argument, chosen), self._limit)
+        return completion_of(await completer.run(argument, chosen, self._threads), self._limit)
 
     def _prompt(self, name: str) -> tuple[str, str, list[str]]:
         prompt = self._prompts.definition(name)
@@ -118,22 +121,24 @@ class Completions:
 class _Completer:
     """The function behind one completion."""
 
-    __slots__ = ("_contexts", "_fn", "_given", "_positional")
+    __slots__ = ("_fn", "_given", "_injection", "_positional")
 
     def __init__(self, fn: Callable[..., Any]) -> None:
         everyone = parameters(fn)
-        own = [one for one in everyone if not is_context(one.annotation)]
+        own = [one for one in everyone if not is_injected(one.annotation, one.default)]
         if not 1 <= len(own) <= 2:
             names = ", ".join(one.name for one in own) or "nothing"
             raise TypeError(f"{label(fn)}(): a completer takes the argument and maybe its context, not {names}")
         self._fn = fn
         self._given = [one.name for one in own]
-        self._contexts = {one.name: one.annotation for one in everyone if one not in own}
+        self._injection = Injection(fn)
         self._positional = [one.name for one in everyone if one.positional]
 
-    async def run(self, argument: CompletionArgument, context: CompletionContext) -> Any:
+    async def run(self, argument: CompletionArgument, context: CompletionContext, threads: Threads) -> Any:
         values: dict[str, Any] = dict(zip(self._given, (argument, context), strict=False))
-        values |= {name: context_for(annotation) for name, annotation in self._contexts.items()}
+        return await self._injection.call(self._called, values, threads)
+
+    async def _called(self, values: dict[str, Any]) -> Any:
         returned = self._fn(*[values.pop(name) for name in self._positional], **values)
         return await returned if inspect.isawaitable(returned) else returned
 

@@ -13,7 +13,7 @@ from typing import Any
 from dedalus_mcp.schema.arguments import Arguments
 from dedalus_mcp.schema.given import GivenArguments
 from dedalus_mcp.schema.signature import is_async
-from dedalus_mcp.server.injection import context_for, is_context
+from dedalus_mcp.server.injection import Injection, is_injected
 from dedalus_mcp.threads import Threads
 
 __all__ = ("Function",)
@@ -35,29 +35,33 @@ class Function:
         ImportError, ValueError: See `GivenArguments`.
     """
 
-    __slots__ = ("_inline", "arguments")
+    __slots__ = ("_injection", "_inline", "arguments")
 
     def __init__(self, fn: Callable[..., Any], *, inline: bool, input_schema: Mapping[str, Any] | None = None) -> None:
         self.arguments: Arguments | GivenArguments = (
-            Arguments.of(fn, injected=is_context)
+            Arguments.of(fn, injected=is_injected)
             if input_schema is None
-            else GivenArguments(fn, input_schema, injected=is_context)
+            else GivenArguments(fn, input_schema, injected=is_injected)
         )
+        self._injection = Injection(fn) if self.arguments.injected else None
         self._inline = inline or is_async(fn)
 
     async def run(self, values: dict[str, Any], threads: Threads) -> Any:
         """Call the function and return what it returns.
 
         Args:
-            values: Its arguments, as `arguments.decode` gives them; contexts are added.
+            values: Its arguments, as `arguments.decode` gives them; what is injected is added.
             threads: Where a plain `def` runs.
 
         Raises:
             LookupError: It takes a context, and there is none.
-            Exception: What the function raised.
+            Exception: What the function raised, or what it depends on.
         """
-        for parameter, annotation in self.arguments.injected.items():
-            values[parameter] = context_for(annotation)
+        if self._injection is None:
+            return await self._called(values, threads)
+        return await self._injection.call(partial(self._called, threads=threads), values, threads)
+
+    async def _called(self, values: dict[str, Any], threads: Threads) -> Any:
         if self._inline:
             value = self.arguments.call(values)
         else:

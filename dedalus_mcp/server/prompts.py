@@ -5,7 +5,6 @@ Layer: L4.
 
 from __future__ import annotations
 
-import inspect
 import logging
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -16,8 +15,9 @@ from dedalus_mcp.server import changes
 from dedalus_mcp.server.changes import SubscriptionBus
 from dedalus_mcp.server.pages import Places
 from dedalus_mcp.server.renderers import Renderer
-from dedalus_mcp.server.rendering import comes_later, render
+from dedalus_mcp.server.rendering import render
 from dedalus_mcp.server.specs import PromptSpec
+from dedalus_mcp.threads import Threads
 from dedalus_mcp.types import GetPromptResult, Prompt
 
 __all__ = ("Prompts", "strings_only")
@@ -48,6 +48,7 @@ class Prompts:
     """The prompts of a server.
 
     Args:
+        threads: Where plain `def` dependencies run.
         bus: Hears of every change of the list.
 
     Attributes:
@@ -55,9 +56,10 @@ class Prompts:
         places: Their order, for pages of the list.
     """
 
-    def __init__(self, bus: SubscriptionBus) -> None:
+    def __init__(self, threads: Threads, bus: SubscriptionBus) -> None:
         self.offered = False
         self.places = Places("name")
+        self._threads = threads
         self._bus = bus
         self._by_name: dict[str, _Registered] = {}
 
@@ -122,11 +124,7 @@ class Prompts:
         missing = prompt.required - given.keys()
         if missing:
             raise McpError(INVALID_PARAMS, f"Missing required arguments: {', '.join(sorted(missing))}")
-        returned = prompt.renderer.call(given)
-        if inspect.isawaitable(returned):
-            returned = await returned
-        if comes_later(returned):
-            returned = [message async for message in returned]
+        returned = await prompt.renderer.run(given, self._threads)
         return render(returned, prompt.definition.description)
 
 

@@ -8,6 +8,7 @@ Layer: L4.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from types import UnionType
 from typing import Any, Union, get_args, get_origin
@@ -15,7 +16,9 @@ from typing import Any, Union, get_args, get_origin
 from dedalus_mcp.errors import INVALID_PARAMS, InvalidArguments, McpError
 from dedalus_mcp.schema.arguments import Arguments
 from dedalus_mcp.schema.signature import Parameter, parameters
-from dedalus_mcp.server.injection import context_for, is_context
+from dedalus_mcp.server.injection import Injection, is_injected
+from dedalus_mcp.server.rendering import comes_later
+from dedalus_mcp.threads import Threads
 from dedalus_mcp.types import PromptArgument
 
 __all__ = ("Renderer",)
@@ -37,29 +40,52 @@ class Renderer:
 
     def __init__(self, fn: Callable[..., Any], declared: Sequence[PromptArgument] | None) -> None:
         self._fn = fn
-        own = [one for one in parameters(fn) if not is_context(one.annotation)]
+        everyone = parameters(fn)
+        own = [one for one in everyone if not is_injected(one.annotation, one.default)]
+        self._injection = Injection(fn) if len(own) < len(everyone) else None
         names = {argument.name for argument in declared or ()}
         self._arguments: Arguments | None = None
+        self._mapping = own[0].name if own else ""
+        self._positional = [one.name for one in everyone if one.positional]
         self.published = list(declared) if declared else None
         if not _takes_mapping(own, names):
-            self._arguments = Arguments.of(fn, injected=is_context)
+            self._arguments = Arguments.of(fn, injected=is_injected)
             self.published = self.published or _published(self._arguments)
 
-    def call(self, given: dict[str, Any]) -> Any:
-        """Call the function.
+    async def run(self, given: dict[str, Any], threads: Threads) -> Any:
+        """Call the function and return what it returns.
+
+        Args:
+            given: The arguments, strings by name.
+            threads: Where plain `def` dependencies run; the function itself runs in the event loop.
 
         Raises:
             McpError: -32602, an argument does not fit; the message names it.
+            LookupError: It takes a context, and there is none.
+            Exception: What the function raised, or what it depends on.
         """
-        if self._arguments is None:
-            return self._fn(given)
-        try:
-            values = self._arguments.decode(given)
-        except InvalidArguments as error:
-            raise McpError(INVALID_PARAMS, f"Invalid arguments: {error}") from None
-        for name, annotation in self._arguments.injected.items():
-            values[name] = context_for(annotation)
-        return self._arguments.call(values)
+        values = {self._mapping: given} if self._arguments is None else _decoded(self._arguments, given)
+        if self._injection is None:
+            return await self._called(values)
+        return await self._injection.call(self._called, values, threads)
+
+    async def _called(self, values: dict[str, Any]) -> Any:
+        if self._arguments is not None:
+            value = self._arguments.call(values)
+        else:
+            value = self._fn(*[values.pop(name) for name in self._positional], **values)
+        if inspect.isawaitable(value):
+            value = await value
+        if comes_later(value):  # read here, while what it depends on is there
+            return [message async for message in value]
+        return list(value) if inspect.isgenerator(value) else value
+
+
+def _decoded(arguments: Arguments, given: dict[str, Any]) -> dict[str, Any]:
+    try:
+        return arguments.decode(given)
+    except InvalidArguments as error:
+        raise McpError(INVALID_PARAMS, f"Invalid arguments: {error}") from None
 
 
 def _takes_mapping(own: list[Parameter], declared: set[str]) -> bool:

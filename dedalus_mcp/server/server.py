@@ -138,9 +138,9 @@ class MCPServer(Telling, Requests, Serving):
         self.listeners = Listeners(self.config.notice_delay)
         self.bus.subscribe(self.listeners.hear)
         self.tools = Tools(self)
-        self.prompts = Prompts(self.bus)
+        self.prompts = Prompts(self.threads, self.bus)
         self.resources = Resources(self.threads, self.bus)
-        self.completions = Completions(self.prompts, self.resources, self.config.completion_limit)
+        self.completions = Completions(self.prompts, self.resources, self.threads, self.config.completion_limit)
         self.seal_under(state_keys)
         self.parkings = PerLoop(lambda: Parking(self.config.parking, self.name, self._seal))
         self._experimental = {key: dict(value) for key, value in (experimental_capabilities or {}).items()} or None

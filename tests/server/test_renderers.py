@@ -9,6 +9,7 @@ import pytest
 
 from dedalus_mcp import Context, MCPClient, McpError, MCPServer, prompt
 from dedalus_mcp.server.renderers import Renderer
+from dedalus_mcp.threads import Threads
 from dedalus_mcp.types import PromptArgument, TextContent
 
 LEGACY_AND_MODERN = ["2024-11-05", "2025-11-25", "2026-07-28"]
@@ -59,7 +60,7 @@ async def test_what_does_not_fit_is_named(revision: str) -> None:
         await rendered(server, revision, {"n": "1", "on": "true", "tags": "[]", "colour": "red"})
 
 
-def test_a_string_stays_the_string_that_it_is() -> None:
+async def test_a_string_stays_the_string_that_it_is() -> None:
     """B109: whatever it looks like."""
     seen: list[Any] = []
 
@@ -68,7 +69,7 @@ def test_a_string_stays_the_string_that_it_is() -> None:
 
     renderer = Renderer(keep, None)
     for text in ("123", "null", "true", "[1]", '{"a": 1}'):
-        renderer.call({"text": text, "maybe": text})
+        await renderer.run({"text": text, "maybe": text}, Threads(1))
     assert seen == [(text, text) for text in ("123", "null", "true", "[1]", '{"a": 1}')]
 
 
@@ -104,25 +105,27 @@ def untold(anything: Any) -> Any:
 
 
 @pytest.mark.parametrize("function", [with_optional, with_other_name, untold])
-def test_one_parameter_for_the_mapping_gets_it(function: Any) -> None:
+async def test_one_parameter_for_the_mapping_gets_it(function: Any) -> None:
     renderer = Renderer(function, None)
 
     assert renderer.published is None
-    assert renderer.call({"a": "1"}) == {"a": "1"}
+    assert await renderer.run({"a": "1"}, Threads(1)) == {"a": "1"}
 
 
-def test_one_parameter_that_is_declared_is_that_argument() -> None:
+async def test_one_parameter_that_is_declared_is_that_argument() -> None:
     def by_name(language: Any) -> Any:
         return language
 
-    assert Renderer(by_name, [PromptArgument(name="language")]).call({"language": "rust"}) == "rust"
+    renderer = Renderer(by_name, [PromptArgument(name="language")])
+
+    assert await renderer.run({"language": "rust"}, Threads(1)) == "rust"
 
 
-def test_a_function_without_parameters_takes_no_arguments() -> None:
+async def test_a_function_without_parameters_takes_no_arguments() -> None:
     renderer = Renderer(lambda: "hi", None)
 
     assert renderer.published is None
-    assert renderer.call({}) == "hi"
+    assert await renderer.run({}, Threads(1)) == "hi"
 
 
 @pytest.mark.parametrize("revision", LEGACY_AND_MODERN)
@@ -147,3 +150,20 @@ async def test_a_context_is_missing_in_process() -> None:
 
     with pytest.raises(LookupError, match="No active context"):
         await server.invoke_prompt("typed", arguments={"n": "1"})
+
+
+async def test_the_mapping_and_a_context_may_come_together_in_any_order() -> None:
+    @prompt("mapping")
+    def behind(arguments: dict[str, str], ctx: Context) -> list[tuple[str, str]]:
+        return [("user", f"{arguments} {ctx.revision}")]
+
+    @prompt("before")
+    def before(ctx: Context, arguments: dict[str, str], /) -> list[tuple[str, str]]:
+        return behind(arguments, ctx)
+
+    server = MCPServer("test")
+    server.collect(behind, before)
+    async with MCPClient.connect(server, revision="2025-11-25") as client:
+        for name in ("mapping", "before"):
+            (message,) = (await client.get_prompt(name, {"a": "b"})).messages
+            assert message.content == TextContent(text="{'a': 'b'} 2025-11-25")

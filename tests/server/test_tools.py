@@ -15,7 +15,7 @@ import pytest
 
 from dedalus_mcp import Context, McpError, MCPServer, ServerConfig, ToolError, tool
 from dedalus_mcp.errors import AskFailed
-from dedalus_mcp.server.injection import is_context
+from dedalus_mcp.server.context_parameters import is_context
 from dedalus_mcp.types import CallToolResult, TextContent
 from tests.ids import shown
 from tests.interaction.raw import serving

@@ -1,0 +1,35 @@
+"""Which parameters of a handler are its `Context`, and what they are given.
+
+Layer: L4.
+"""
+
+from __future__ import annotations
+
+from types import NoneType, UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
+
+from msgspec import UNSET
+
+from dedalus_mcp.server.context import Context, active_context, get_context
+
+__all__ = ("context_for", "is_context")
+
+
+def is_context(annotation: Any, default: Any = UNSET) -> bool:
+    """Whether a parameter annotated so is given the `Context`."""
+    if isinstance(annotation, type):
+        return issubclass(annotation, Context)
+    alternatives = get_args(annotation) if get_origin(annotation) in {Annotated, Union, UnionType} else ()
+    return any(is_context(part) for part in alternatives)
+
+
+def context_for(annotation: Any) -> Context | None:
+    """Return the context for a parameter annotated so.
+
+    Raises:
+        LookupError: There is none, and the parameter cannot do without.
+    """
+    parts = get_args(annotation)
+    if get_origin(annotation) is Annotated:
+        return context_for(parts[0])
+    return active_context() if NoneType in parts else get_context()
