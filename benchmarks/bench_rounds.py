@@ -12,6 +12,7 @@ from pathlib import Path
 from benchmarks.driver import (
     CASES,
     CONFIRM_IN_ROUNDS,
+    CONFIRM_IN_THREAD,
     LEGACY,
     MODERN,
     Case,
@@ -36,7 +37,9 @@ def run(effort: Effort) -> list[Row]:
     finally:
         child.close()
     many = effort.times(25_000)
-    return [*rows, Row(f"memory of one of {many} parked calls", "KiB", {"ours": [parked(many)]})]
+    waiting = Row(f"memory of one of {many} parked calls", "KiB", {"ours": [parked(CONFIRM_IN_ROUNDS, many)]})
+    threads = Row("memory of one of 100, in threads", "KiB", {"ours": [parked(CONFIRM_IN_THREAD, 100)]})
+    return [*rows, waiting, threads]
 
 
 def questions(child: Child, width: int, words: str, effort: Effort) -> Row:
@@ -61,15 +64,15 @@ def cpu_of(child: Child, case: Case, calls: int, width: int, times: int = 1) -> 
     return sample
 
 
-def parked(many: int) -> float:
-    """Memory in KiB of one call that waits for its retry."""
+def parked(case: Case, many: int) -> float:
+    """Memory in KiB of one call that waits for its retry: so many do, in hundreds."""
     child = Child(child_command("ours.py"))
     try:
-        in_child(child, Driver(CONFIRM_IN_ROUNDS, 100, 10))  # what is made once is no call's
+        in_child(child, Driver(case, 100, 10))  # what is made once is no call's
         before = memory(child)
         replied = 0
         for first in range(1, many + 1, 100):
-            child.send([CONFIRM_IN_ROUNDS.frame % id for id in range(first, first + 100)])
+            child.send([case.frame % id for id in range(first, first + 100)])
             while replied < first + 99:
                 replied += len(child.receive())
         return (memory(child) - before) / replied

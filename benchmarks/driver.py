@@ -20,6 +20,7 @@ from benchmarks.bare import Frames
 __all__ = (
     "CASES",
     "CONFIRM_IN_ROUNDS",
+    "CONFIRM_IN_THREAD",
     "ENVIRONMENT",
     "LEGACY",
     "MODERN",
@@ -83,6 +84,9 @@ CONFIRM_IN_ROUNDS = _case(
     "confirm in rounds", b"tools/call", b'"name":"confirm","arguments":{},' + _ABLE, b'"text":"True"'
 )
 """Not among the cases: the bare loops ask in no rounds."""
+CONFIRM_IN_THREAD = _case(
+    "confirm in a thread", b"tools/call", b'"name":"confirm_in_thread","arguments":{},' + _ABLE, b'"text":"True"'
+)
 
 
 class _Asked(msgspec.Struct):
@@ -102,14 +106,14 @@ _decode_asked = msgspec.json.Decoder(_Asked).decode
 _decode_reply = msgspec.json.Decoder(_Reply).decode
 
 
-def _retry(frame: bytes, id: int) -> bytes:
+def _retry(case: Case, frame: bytes, id: int) -> bytes:
     """Answer a round with yes."""
     round = _decode_reply(frame).result
-    (name,) = round.inputRequests
-    return (
-        b'{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"confirm","arguments":{},"inputResponses":'
-        b'{"%b":{"action":"accept","content":{"sure":true}}},"requestState":"%b",%b}}'
-        % (id, name.encode(), round.requestState.encode(), _ABLE)
+    ((name, question),) = round.inputRequests.items()
+    field = b"confirm" if b'"confirm"' in bytes(question) else b"sure"
+    return (case.frame % id)[:-2] + (
+        b',"inputResponses":{"%b":{"action":"accept","content":{"%b":true}}},"requestState":"%b"}}'
+        % (name.encode(), field, round.requestState.encode())
     )
 
 
@@ -138,7 +142,7 @@ class Driver:
         for frame in frames:
             if b'"input_required"' in frame:
                 self._retries += 1
-                out.append(_retry(frame, -self._retries))  # ids below zero are none of the calls'
+                out.append(_retry(self._case, frame, -self._retries))  # ids below zero are none of the calls'
                 continue
             if b'"method"' in frame:
                 asked = _decode_asked(frame).id

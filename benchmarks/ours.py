@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 
-from dedalus_mcp import MCPServer, ServerConfig, tool, types
+from dedalus_mcp import Context, MCPServer, ServerConfig, tool, types
 from dedalus_mcp.server.config import ParkingConfig
 
 __all__ = ("server",)
@@ -32,7 +32,12 @@ async def confirm() -> str:
     return str((answer.content or {})["sure"])
 
 
-server.collect(*([echo] if "--one" in sys.argv else [echo, confirm]))
+@tool
+def confirm_in_thread(ctx: Context) -> str:
+    return str(ctx.wait(ctx.confirm("Sure?")))
+
+
+server.collect(*([echo] if "--one" in sys.argv else [echo, confirm, confirm_in_thread]))
 
 if __name__ == "__main__":
     if "--http" in sys.argv:

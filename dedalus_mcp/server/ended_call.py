@@ -16,8 +16,8 @@ from dedalus_mcp.types import InputRequiredResult
 
 __all__ = ("EndedCall", "EndedCalls")
 
-# What one takes besides its outcome: its rounds, their answers, its binding.
-OVERHEAD_BYTES = 2048
+# What one takes besides its outcome and its answers.
+OVERHEAD_BYTES = 1024
 
 
 class EndedCall:
@@ -25,13 +25,17 @@ class EndedCall:
 
     Args:
         outcome: The result, or the error to raise.
-        rounds: The rounds that it took.
+        rounds: The rounds that it took; not changed any more.
         reply: What the last of them was asked with.
         binding: Whose retries are told of it.
         deadline: When it is forgotten, by the event loop's clock.
+
+    Attributes:
+        number: Of its last round.
+        size: How many bytes it holds, about.
     """
 
-    __slots__ = ("binding", "deadline", "outcome", "reply", "rounds")
+    __slots__ = ("_rounds", "binding", "deadline", "number", "outcome", "reply", "size")
 
     def __init__(
         self,
@@ -42,15 +46,12 @@ class EndedCall:
         deadline: float,
     ) -> None:
         self.outcome = outcome
-        self.rounds = rounds
-        self.reply = reply
+        self.number = rounds.number
+        self.reply = reply if rounds.unanswered else None
+        self._rounds = rounds.packed()
         self.binding = binding
         self.deadline = deadline
-
-    @property
-    def size(self) -> int:
-        """How many bytes it holds, about."""
-        return OVERHEAD_BYTES + (len(bytes(self.outcome)) if isinstance(self.outcome, Raw) else 0)
+        self.size = OVERHEAD_BYTES + len(self._rounds) + (len(bytes(outcome)) if isinstance(outcome, Raw) else 0)
 
     def told_again(self, number: int, answers: Mapping[str, Any]) -> Any:
         """Return what a retry gets: nothing runs again.
@@ -60,8 +61,10 @@ class EndedCall:
             McpError: -32602, an answer is no result of its method.
             Exception: What the handler raised.
         """
-        if self.rounds.check_and_take(number, answers) is Take.BEFORE:
+        rounds = Rounds.unpacked(self._rounds)
+        if rounds.check_and_take(number, answers) is Take.BEFORE:
             return self.reply
+        self._rounds = rounds.packed()  # it may have been the first answer to a question that came to nothing
         if isinstance(self.outcome, Exception):
             raise self.outcome
         return self.outcome

@@ -152,7 +152,7 @@ class Parking:
         if state.handle in self._calls:
             return self._running(state, binding), state.round
         over = self._over.get(state.handle)
-        if over is not None and state.round <= over.rounds.number:
+        if over is not None and state.round <= over.number:
             over.binding.check(binding)
             return over, state.round
         if state.outcomes is None:

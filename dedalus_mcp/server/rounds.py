@@ -13,12 +13,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import Enum
-from typing import Any
+from typing import Any, TypeAlias
+
+import msgspec
 
 from dedalus_mcp.errors import INVALID_PARAMS, McpError
 from dedalus_mcp.server.questions import check_answer
 
 __all__ = ("BadState", "Rounds", "Take")
+
+_Answers: TypeAlias = dict[str, Any]
+_Packed: TypeAlias = tuple[int, dict[str, str], _Answers | None, dict[str, str], _Answers | None]
+_pack = msgspec.msgpack.Encoder().encode
+_unpack = msgspec.msgpack.Decoder(_Packed).decode
 
 
 class BadState(Exception):
@@ -48,6 +55,23 @@ class Rounds:
         self._answered: dict[str, Any] | None = None
         self._asked_before: dict[str, str] = {}
         self._answered_before: dict[str, Any] | None = None
+
+    @property
+    def unanswered(self) -> bool:
+        """Whether the round waits for its first answer."""
+        return self._answered is None
+
+    def packed(self) -> bytes:
+        """Return all of it as bytes, for keeping many: the garbage collector need not look into them."""
+        return _pack((self.number, self.asked, self._answered, self._asked_before, self._answered_before))
+
+    @classmethod
+    def unpacked(cls, packed: bytes) -> Rounds:
+        """Return what was packed."""
+        rounds = cls()
+        number, rounds.asked, rounds._answered, rounds._asked_before, rounds._answered_before = _unpack(packed)
+        rounds.number = number
+        return rounds
 
     def ask(self, asked: Mapping[str, str]) -> int:
         """Begin a round with these questions, methods by name, and return its number."""
@@ -87,8 +111,11 @@ class Rounds:
                 self._answered = given
                 return Take.FIRST
             return Take.AGAIN if given == self._answered else Take.STALE
-        unanswered = self._answered is None
-        if number == self.number - 1 and unanswered and self._answered_before == _given(answers, self._asked_before):
+        if (
+            number == self.number - 1
+            and self.unanswered
+            and self._answered_before == _given(answers, self._asked_before)
+        ):
             return Take.BEFORE
         return Take.STALE
 
