@@ -10,6 +10,7 @@ Layer: L4.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, TypeAlias
@@ -17,9 +18,11 @@ from weakref import WeakKeyDictionary
 
 import anyio
 
-from dedalus_mcp.jsonrpc.tasks import Tasks, current_loop
+from dedalus_mcp.jsonrpc.tasks import Tasks, current_loop, is_foreign
 
 __all__ = ("Lifespan",)
+
+logger = logging.getLogger("dedalus_mcp")
 
 _Enter: TypeAlias = Callable[[], AbstractAsyncContextManager[Any]]
 
@@ -111,8 +114,15 @@ class _Life:
                 async with self._enter() as self.value:
                     self.entered.set()
                     await self._leaving.wait()
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - raised by `running`
+        except (Exception, SystemExit) as error:  # raised by `running`
             self.error = error
+            if self.entered.is_set() and not self._leaving.is_set():  # it may be long until then
+                logger.exception("what a server's lifespan has set up broke while it was used")
+        except anyio.get_cancelled_exc_class() as cancelled:
+            if not is_foreign(cancelled):
+                raise
+            self.error = RuntimeError("the lifespan waited for something that was cancelled")
+            self.error.__cause__ = cancelled
 
     def _end(self) -> None:
         self.value = None

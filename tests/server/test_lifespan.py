@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -155,7 +156,9 @@ async def test_the_users_own_error_comes_out_as_itself() -> None:
     assert log == ["in", "out"]
 
 
-async def test_a_life_that_breaks_is_reported_and_the_next_user_begins_another() -> None:
+async def test_a_life_that_breaks_is_reported_and_the_next_user_begins_another(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     lives: list[anyio.Event] = []
 
     async def fail_at(signal: anyio.Event) -> None:
@@ -177,12 +180,27 @@ async def test_a_life_that_breaks_is_reported_and_the_next_user_begins_another()
             lives[0].set()
             await wait_all_tasks_blocked()
             assert lifespan.value is None
+            assert "lost the database" in caplog.text  # at once, and not when the last user leaves
             async with lifespan.running() as value:
                 assert value == lifespan.value == 2
 
     with pytest.raises(ExceptionGroup) as raised:
         await outlive()
     assert raised.group_contains(KeyError, match="lost the database")
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_a_cancellation_that_wandered_in_is_a_failure_and_no_value() -> None:
+    @asynccontextmanager
+    async def enter() -> AsyncGenerator[int]:
+        connecting = asyncio.ensure_future(anyio.sleep_forever())
+        connecting.cancel()
+        await connecting
+        yield 1
+
+    with pytest.raises(RuntimeError, match="was cancelled"):
+        async with Lifespan(enter).running():
+            pytest.fail("entered")
 
 
 async def test_whoever_gives_up_waiting_for_the_way_in_stops_it() -> None:

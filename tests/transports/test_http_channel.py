@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import anyio
@@ -326,6 +327,38 @@ async def test_what_comes_after_the_reader_has_left_is_kept_in_the_log_alone() -
     assert channel._events == []  # pyright: ignore[reportPrivateUsage]
     assert len(exchange.events) == 1
     assert [event.data for event in log.replay("s_1000")[1]] == [b'{"n":%d}' % 1000, b'{"id":1}']
+
+
+@pytest.mark.parametrize("who", ["flush", "pause"])
+async def test_who_waited_for_a_dead_reader_disturbs_no_other_that_has_come(who: str) -> None:
+    first, second = Exchange("POST", "/", {}, []), Exchange("GET", "/", {}, [])
+    log, begins = MemoryEventLog(), anyio.Event()
+
+    async def to_second(message: Any) -> None:
+        if message["type"] == "http.response.start":
+            await begins.wait()
+        await second.send(message)
+
+    channel = a_channel(first, lambda: StreamLog(log, "s", primed=True, retry=None))
+    channel.send(b"1")
+    await channel.flush()
+    first.stall()
+    channel.send(b"2")
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as group:
+            group.start_soon(channel.flush)
+            group.start_soon(channel.flush if who == "flush" else partial(channel.pause, None))
+            await anyio.wait_all_tasks_blocked()
+            group.start_soon(channel.resume, to_second, log.replay("s_2")[1])
+            await anyio.wait_all_tasks_blocked()
+            channel.send(b"3")
+            first.leave()
+            await anyio.wait_all_tasks_blocked()
+            begins.set()
+        await channel.flush()
+
+    assert [event.data for event in second.events] == [b"2", b"3"]
+    assert (second.over, second.faults) == (False, [])
 
 
 async def test_a_channel_with_no_log_drops_what_nobody_reads() -> None:

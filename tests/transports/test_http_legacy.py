@@ -374,6 +374,29 @@ async def test_what_comes_while_the_missed_part_is_sent_is_not_lost() -> None:
         assert numbers(again) == [*range(1, 11), "#1"]
 
 
+async def test_a_stream_that_is_taken_over_while_it_is_resumed_begins_and_ends_once_everywhere() -> None:
+    """What was meant for one connection is never said on another, nor out of its order."""
+    story = Story()
+    async with serving(stepping(story)) as web:
+        client, first, _ = await start(web, story)
+        first.leave()
+        await first.done()
+        readers: list[Exchange] = []
+        for _ in range(3):  # each takes over before the response of the one before could begin
+            readers.append(client.send("GET", last_event_id=str(first.events[0].id)))
+            readers[-1].stall()
+            await anyio.wait_all_tasks_blocked()
+        for reader in reversed(readers):
+            reader.go_on()
+            await anyio.wait_all_tasks_blocked()
+        go(story, "s1", *range(4, 11))
+
+        for reader in readers:
+            await reader.ended()
+        assert numbers(readers[-1]) == [*range(1, 11), "#1"]
+        assert [numbers(reader) for reader in readers[:-1]] == [[1, 2, 3], [1, 2, 3]]
+
+
 async def test_a_question_can_be_answered_after_its_stream_was_resumed() -> None:
     async with serving(make()) as web:
         client = await web.open("2025-11-25", ASKING)

@@ -151,6 +151,28 @@ async def test_a_lifespan_that_fails_is_told_and_tried_again(caplog: pytest.LogC
         assert await (await web.open("2025-11-25")).use(1, "alive") == "up"
 
 
+async def test_a_lifespan_that_never_begins_does_not_keep_the_server_from_ending() -> None:
+    """Who waited for it is told, and what comes afterwards begins anew."""
+    ended: list[str] = []
+
+    @asynccontextmanager
+    async def lifespan(server: MCPServer) -> AsyncGenerator[None]:
+        try:
+            await anyio.sleep_forever()
+            yield
+        finally:
+            ended.append("end")
+
+    async with serving(MCPServer("slow", lifespan=lifespan)) as web:
+        for n in (1, 2):
+            waits = [web.client().send("POST", initialize()), web.client().send("GET")]
+            await anyio.wait_all_tasks_blocked()
+            await web.app.aclose()
+
+            assert [(await each.ended()).status for each in waits] == [503, 503]
+            assert ended == ["end"] * n
+
+
 async def test_a_server_of_asgi_that_offers_a_lifespan_ends_what_is_served_with_it() -> None:
     counted: list[str] = []
     app = HttpApp(Hosted(_counting(counted)))

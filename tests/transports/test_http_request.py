@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -37,6 +38,26 @@ async def test_a_body_is_put_together(pieces: list[tuple[bytes, bool]]) -> None:
 async def test_a_body_is_read_no_further_than_its_limit(pieces: list[tuple[bytes, bool]]) -> None:
     with pytest.raises(BodyTooLarge):
         await HttpRequest({"headers": []}).body(hands_over(*pieces), 3)
+
+
+async def test_a_body_in_tiny_pieces_takes_no_more_memory_than_its_bytes() -> None:
+    size = 1 << 16
+    read = 0
+
+    async def receive() -> dict[str, Any]:
+        nonlocal read
+        read += 2
+        return {"type": "http.request", "body": read.to_bytes(4, "big")[:2], "more_body": read < size}
+
+    tracemalloc.start()
+    try:
+        body = await HttpRequest({"headers": []}).body(receive, size)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert len(body) == size
+    assert peak < 4 * size
 
 
 @pytest.mark.parametrize("pieces", [[None], [(b"ab", True), None]], ids=len)

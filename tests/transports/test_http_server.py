@@ -452,3 +452,19 @@ def test_a_setting_that_is_not_legal_is_told_by_name(name: str, value: object) -
     settings: Any = {name: value}
     with pytest.raises(ValueError, match=rf"^{name}"):
         HttpSettings(**settings)
+
+
+@once
+async def test_a_websocket_is_refused() -> None:
+    sent: list[Any] = []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "websocket.connect"}
+
+    async def send(message: Any) -> None:
+        sent.append(message["type"])
+
+    async with serving(make()) as web:
+        await web.app({"type": "websocket", "path": "/mcp", "headers": []}, receive, send)
+
+    assert sent == ["websocket.close"]

@@ -13,8 +13,10 @@ Layer: L5.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
 from enum import Enum
+from functools import partial
 from typing import Any
 
 from dedalus_mcp.jsonrpc.tasks import one_step
@@ -206,8 +208,8 @@ class PostChannel:
         if self.unanswered:
             await self.end(202)
             return
-        async with self._turn:
-            if not self.unsent:
+        async with self._turn as turn:
+            if turn is not self._turn or not self.unsent:  # `resume` has said what there was, at another connection
                 return
             reply = self.answered
             self.finishing = reply is not None  # before the last send: what is said from now on is no news
@@ -246,8 +248,8 @@ class PostChannel:
         log = None if self._form is Form.JSON else self._kept()
         if log is None or not log.primed:
             return
-        async with self._turn:
-            if self.over or self.finishing or self.answered is not None:
+        async with self._turn as turn:
+            if turn is not self._turn or self.over or self.finishing or self.answered is not None:
                 return
             if retry is not None:
                 self._events.append(sse.retry_after(retry))
@@ -265,14 +267,14 @@ class PostChannel:
         self.over = True
         self._events.clear()
 
-    async def resume(self, send: Send, missed: list[LoggedEvent]) -> Send | None:
+    async def resume(self, send: Send, missed: list[LoggedEvent]) -> Callable[[], Coroutine[Any, Any, None]] | None:
         """Go on at another connection: what was missed, then what comes.
 
         Returns:
-            The way out to the connection that was read until now, if there is one: its response
-            is to be completed.
+            What completes the response on the connection that was read until now, if there is one;
+            that may take as long as its reader does.
         """
-        before = None if self.over or self._send is send else self._send
+        before = None if self.over or self._send is send else partial(_complete, self._send, self._turn)
         self._turn = Turn()  # whoever has the old one may wait for a dead reader
         async with self._turn:
             self._send = send
@@ -306,13 +308,20 @@ class PostChannel:
         await self._write(chunk, more=self.answered is None)
 
     async def _write(self, chunk: bytes, *, more: bool) -> None:
+        send = self._send  # also if the stream is resumed at another connection meanwhile
         if not self._streaming:
             self._streaming = True
-            await start_stream(self._send, self.headers)
+            await start_stream(send, self.headers)
             log = self._kept()
             if log is not None:
                 chunk = log.begin() + chunk
-        await self._send({"type": "http.response.body", "body": chunk, "more_body": more})
+        await send({"type": "http.response.body", "body": chunk, "more_body": more})
+
+
+async def _complete(send: Send, turn: Turn) -> None:
+    async with turn:  # after what is on its way there
+        with suppress(Exception):  # whatever servers raise when the connection is closed
+            await send({"type": "http.response.body", "body": b""})
 
 
 async def start_stream(send: Send, headers: Any = ()) -> None:

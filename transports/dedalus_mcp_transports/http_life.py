@@ -30,41 +30,63 @@ class Life:
     def __init__(self, application: Application) -> None:
         self._application = application
         self._tasks = Tasks()
-        self._entered: anyio.Event | None = None
-        self._leaving = anyio.Event()
-        self._error: BaseException | None = None
+        self._held: _Held | None = None
 
-    async def enter(self) -> None:
-        """Return when it is set up; only the first call does anything, until `leave`.
+    async def enter(self) -> bool:
+        """Return when it is set up, and whether it still is; only the first call does anything, until `leave`.
 
         Raises:
             Exception: What setting up raised; the next call tries again.
         """
-        if self._entered is None:
-            self._entered, self._error = anyio.Event(), None
-            self._tasks.start(self._hold, self._entered.set, detached=True)
-        await self._entered.wait()
-        if self._error is not None:
-            self._entered = None
-            raise self._error
+        held = self._held
+        if held is None:
+            held = self._held = _Held(self._application)
+            self._tasks.start(held.run, held.entered.set, detached=True)
+        await held.entered.wait()
+        if held.error is not None:
+            if self._held is held:
+                self._held = None
+            raise held.error
+        return self._held is held
 
     async def leave(self) -> None:
-        """Take it down, and return when that is done."""
-        self._leaving.set()
+        """Take it down, or stop setting it up, and return when that is done."""
+        held, self._held = self._held, None
+        if held is not None:
+            held.leave()
         await self._tasks.wait()
-        self._entered, self._leaving = None, anyio.Event()
 
-    async def _hold(self) -> None:
-        entered = self._entered
+
+class _Held:
+    """What is set up once.
+
+    Attributes:
+        entered: Set when it is set up, or never will be.
+        error: Why it never will be.
+    """
+
+    def __init__(self, application: Application) -> None:
+        self.entered = anyio.Event()
+        self.error: Exception | None = None
+        self._application = application
+        self._leaving = anyio.Event()
+        self._scope = anyio.CancelScope()
+
+    def leave(self) -> None:
+        self._leaving.set()
+        if not self.entered.is_set():  # nobody needs it any more, and it may take for ever
+            self._scope.cancel()
+
+    async def run(self) -> None:
         try:
-            async with self._application.running():
-                if entered is not None:
-                    entered.set()
-                await self._leaving.wait()
+            with self._scope:
+                async with self._application.running():
+                    self.entered.set()
+                    await self._leaving.wait()
         except Exception as error:  # raised by `enter`, where that still waits
-            if entered is not None and entered.is_set():
+            if self.entered.is_set():
                 logger.exception("taking down what is served failed")
-            self._error = error
+            self.error = error
 
 
 class Pulse:

@@ -70,27 +70,22 @@ class HttpRequest:
         body: bytes = message.get("body", b"")
         if message["type"] == "http.request" and not message.get("more_body", False) and len(body) <= limit:
             return body  # the usual case: it is all there
-        chunks = [body]
-        size = len(body)
+        whole = bytearray(body)  # a list would take many times the limit, were the pieces tiny
         while True:
             if message["type"] == "http.disconnect":
                 raise Disconnected
-            if size > limit:
+            if len(whole) > limit:
                 raise BodyTooLarge
             if not message.get("more_body", False):
-                return b"".join(chunks)
+                return bytes(whole)
             message = await receive()
-            chunks.append(message.get("body", b""))
-            size += len(chunks[-1])
+            whole += message.get("body", b"")
 
 
 async def respond(send: Send, status: int, body: bytes = b"", *headers: tuple[bytes, bytes]) -> None:
     """Send a whole response; a client that is gone takes none."""
-    start = {
-        "type": "http.response.start",
-        "status": status,
-        "headers": [(b"content-length", b"%d" % len(body)), *headers],
-    }
+    length = () if status == 204 else ((b"content-length", b"%d" % len(body)),)  # RFC 9110, 8.6
+    start = {"type": "http.response.start", "status": status, "headers": [*length, *headers]}
     try:
         await send(start)
         await send({"type": "http.response.body", "body": body})

@@ -70,6 +70,8 @@ class HttpApp:
                 await self._serve_pages(self._cors, request, receive, send)
         elif scope["type"] == "lifespan":
             await self._lifespan(receive, send)
+        elif scope["type"] == "websocket":
+            await send({"type": "websocket.close"})  # before it was accepted: the server answers with 403
 
     async def aclose(self, drain: float = 0.0) -> None:
         """End every session and stream, and take down what the application has set up.
@@ -126,16 +128,16 @@ class HttpApp:
         if not await self._lets_in(request, send):
             return
         service = self._service()
-        if service.draining:
-            await refuse_while_draining(send)
-            return
         try:
             request.principal = self._settings.principal(request.scope)
-            if not service.ready:
+            if not (service.ready or service.draining):
                 await service.begin()
         except Exception:  # of the application's making: the client learns nothing of it
             logger.exception("setting up what is served, or telling who asks for it, failed")
             await refuse(send, 500, INTERNAL_ERROR, "Internal error")
+            return
+        if service.draining or not service.ready:
+            await refuse_while_draining(send)
             return
         try:
             await service.serve(request, receive, send, by_sse=by_sse)

@@ -69,13 +69,12 @@ class Service:
         self._oldest = SseServer(application, settings, self._bodies)
 
     async def begin(self) -> None:
-        """Set up what is served.
+        """Set up what is served; it is not `ready` then where the server has been ended meanwhile.
 
         Raises:
             Exception: What that raised.
         """
-        await self._life.enter()
-        self.ready = True
+        self.ready = await self._life.enter()
 
     async def serve(self, request: HttpRequest, receive: Receive, send: Send, *, by_sse: bool = False) -> None:
         """Answer one request.

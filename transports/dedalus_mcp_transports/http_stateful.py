@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
-from functools import partial
 
 import anyio
 
@@ -189,7 +188,7 @@ class Stateful:
             channel.answered = Reply(b"", None)
         before = await channel.resume(send, missed)
         if before is not None:  # in a task of its own: nobody may be reading there
-            self._tasks.start(partial(_complete, before), lambda: None, detached=True)
+            self._tasks.start(before, lambda: None, detached=True)
         if not channel.over:
             await self._read_on(channel, receive, send)
 
@@ -219,8 +218,3 @@ class Stateful:
             return None
         request.session_id = id
         return session
-
-
-async def _complete(send: Send) -> None:
-    with suppress(Exception):  # whatever servers raise when the connection is closed
-        await send({"type": "http.response.body", "body": b""})

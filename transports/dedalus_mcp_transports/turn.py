@@ -25,12 +25,13 @@ class Turn:
         self.taken = False
         self._given_back: anyio.Event | None = None  # made by the first who waits
 
-    async def __aenter__(self) -> None:
+    async def __aenter__(self) -> Turn:
         while self.taken:
             if self._given_back is None:
                 self._given_back = anyio.Event()
             await self._given_back.wait()
         self.taken = True
+        return self
 
     async def __aexit__(self, *_: object) -> None:
         self.taken = False
