@@ -5,9 +5,11 @@ from __future__ import annotations
 import tracemalloc
 from typing import Any
 
+import anyio
 import pytest
 
-from dedalus_mcp_transports.http_request import BodyTooLarge, Disconnected, HttpRequest, respond
+from dedalus_mcp_transports import http_request
+from dedalus_mcp_transports.http_request import BodyTooLarge, Disconnected, HttpRequest, left, respond
 
 pytestmark = pytest.mark.parametrize("anyio_backend", ["asyncio"])
 
@@ -64,6 +66,20 @@ async def test_a_body_in_tiny_pieces_takes_no_more_memory_than_its_bytes() -> No
 async def test_a_client_may_leave_within_its_body(pieces: list[Any]) -> None:
     with pytest.raises(Disconnected):
         await HttpRequest({"headers": []}).body(hands_over(*pieces), 100)
+
+
+async def test_the_end_of_a_response_is_noticed_though_nobody_tells_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """B095."""
+    monkeypatch.setattr(http_request, "ASK_AGAIN_SECONDS", 0.001)
+    asked = 0
+
+    async def receive() -> dict[str, Any]:
+        nonlocal asked
+        asked += 1
+        return {"type": "http.request", "body": b"again", "more_body": False}
+
+    with anyio.fail_after(5):
+        await left(receive, lambda: asked == 3)
 
 
 async def test_headers_are_text_by_lower_case_name_and_the_last_counts() -> None:

@@ -169,7 +169,11 @@ class PostChannel:
     async def sent_soon(self) -> bool:
         """Let the call take its first step, and tell whether that was all: nothing more goes out."""
         await one_step()
-        return self.over and not self._turn.taken
+        return self.over_for(self._send)
+
+    def over_for(self, send: Send) -> bool:
+        """Whether nothing more goes out on this connection."""
+        return self._send is not send or (self.over and not self._turn.taken)
 
     def read_by(self, send: Send) -> bool:
         """Whether this connection is the one that the response goes out on, and it is not complete."""

@@ -13,7 +13,7 @@ import anyio
 from dedalus_mcp.jsonrpc.tasks import Tasks
 from dedalus_mcp.transport import Application
 from dedalus_mcp_transports.http_channel import PostChannel
-from dedalus_mcp_transports.http_request import Receive, Send
+from dedalus_mcp_transports.http_request import Receive, Send, left
 
 __all__ = ("Life", "Pulse", "end_all")
 
@@ -115,8 +115,7 @@ class Pulse:
             self._beating = anyio.CancelScope()
             self._tasks.start(partial(self._beat, self._beating), lambda: None, detached=True)
         try:
-            while (await receive())["type"] != "http.disconnect":
-                pass
+            await left(receive, lambda: channel.over_for(send))
         finally:
             self._read.pop(send, None)
 

@@ -9,11 +9,23 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any, TypeAlias
 
+import anyio
+
 from dedalus_mcp.jsonrpc.codec import encode
 from dedalus_mcp.jsonrpc.messages import Failure
 from dedalus_mcp_transports.http_headers import Headers
 
-__all__ = ("BodyTooLarge", "Disconnected", "HttpRequest", "Receive", "Scope", "Send", "respond", "respond_failure")
+__all__ = (
+    "BodyTooLarge",
+    "Disconnected",
+    "HttpRequest",
+    "Receive",
+    "Scope",
+    "Send",
+    "left",
+    "respond",
+    "respond_failure",
+)
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -22,6 +34,9 @@ Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 logger = logging.getLogger("dedalus_mcp")
 
 JSON = (b"content-type", b"application/json")
+
+# Seconds until somebody between is asked again who says what was said already: not so often that it costs anything.
+ASK_AGAIN_SECONDS = 0.1
 
 
 class BodyTooLarge(Exception):
@@ -80,6 +95,18 @@ class HttpRequest:
                 return bytes(whole)
             message = await receive()
             whole += message.get("body", b"")
+
+
+async def left(receive: Receive, over: Callable[[], bool]) -> None:
+    """Return when the client has left, or the response is over.
+
+    A server says the same of both.  But a middleware that has read the body may hand it over again
+    and again, without ever waiting, and then nobody says anything.
+    """
+    pause = 0.0  # after the first, which may be a body that nobody has read
+    while (await receive())["type"] != "http.disconnect" and not over():
+        await anyio.sleep(pause)
+        pause = ASK_AGAIN_SECONDS
 
 
 async def respond(send: Send, status: int, body: bytes = b"", *headers: tuple[bytes, bytes]) -> None:

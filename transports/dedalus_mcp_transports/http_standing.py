@@ -15,7 +15,7 @@ import anyio
 
 from dedalus_mcp_transports import sse
 from dedalus_mcp_transports.http_channel import start_stream
-from dedalus_mcp_transports.http_request import Receive, Send
+from dedalus_mcp_transports.http_request import Receive, Send, left
 
 __all__ = ("StandingStream",)
 
@@ -66,8 +66,7 @@ class StandingStream:
         try:
             async with anyio.create_task_group() as group:
                 group.start_soon(self._write, send, keep_alive, first or sse.comment(), group.cancel_scope)
-                while (await receive())["type"] != "http.disconnect":
-                    pass
+                await left(receive, lambda: False)
                 group.cancel_scope.cancel()
         finally:
             if self._reader is send:

@@ -147,9 +147,11 @@ class Stateful:
 
     async def _read_on(self, channel: PostChannel, receive: Receive, send: Send) -> None:
         """Stay until the response ends; when the client leaves, the call goes on: its events can be had again."""
-        await self._pulse.attend(channel, receive, send)
-        if channel.read_by(send):
-            channel.leave()
+        try:
+            await self._pulse.attend(channel, receive, send)
+        finally:  # also when the server ends this task by force
+            if channel.read_by(send):
+                channel.leave()
 
     # GET and DELETE.
 
