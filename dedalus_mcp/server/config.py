@@ -69,6 +69,8 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
         parking: The bounds of calls that ask in rounds.
         pagination_limit: Items on one page of a list, at most.
         completion_limit: Suggestions in one answer, at most; the protocol allows no more than 100 (COMP-04).
+        max_resource_stream: Bytes or characters of a resource that is given piece by piece, at most; it is
+            held in memory, since the protocol has no pieces.
         worker_threads: Sync tools that may run at once; the others wait.
         notice_delay: How long changes are gathered before clients are told, in seconds: what
             changes again meanwhile is told once.  Long enough for a loop that registers
@@ -82,7 +84,7 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
         limits: The bounds of one conversation.
 
     Raises:
-        ValueError: There is no room for one item on a page, one suggestion or one thread, or for
+        ValueError: There is no room for one item on a page, one suggestion, one byte or one thread, or for
             more suggestions than the protocol allows; a result that is never kept has a hint; or the delay is none.
     """
 
@@ -90,6 +92,7 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
     parking: ParkingConfig = ParkingConfig()
     pagination_limit: int = 50
     completion_limit: int = MAX_SUGGESTIONS
+    max_resource_stream: int = 16 << 20
     worker_threads: int = 40
     notice_delay: float = 0.05
     cache_hints: Mapping[str, CacheHint] = {}
@@ -98,7 +101,7 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
     limits: Limits = Limits()
 
     def __post_init__(self) -> None:
-        for name in ("pagination_limit", "completion_limit", "worker_threads"):
+        for name in ("pagination_limit", "completion_limit", "max_resource_stream", "worker_threads"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, not {getattr(self, name)!r}")
         if self.completion_limit > MAX_SUGGESTIONS:

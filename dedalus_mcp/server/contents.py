@@ -9,7 +9,7 @@
     bytes, bytearray, memoryview           standard base64
     anything else that has a JSON form     its JSON as text
 
-A generator is refused: it would run here, in the event loop, after its function is over.
+What comes piece by piece is one str or bytes here already: see `dedalus_mcp.server.streams`.
 
 Layer: L4.
 """

@@ -18,7 +18,10 @@ from dedalus_mcp.server.contents import contents_of
 from dedalus_mcp.server.functions import Function
 from dedalus_mcp.server.hints import hinted
 from dedalus_mcp.server.pages import Places
+from dedalus_mcp.server.rendering import comes_later
+from dedalus_mcp.server.results import reads_once
 from dedalus_mcp.server.specs import ResourceSpec, ResourceTemplateSpec
+from dedalus_mcp.server.streams import gathered
 from dedalus_mcp.server.uri_templates import UriTemplate
 from dedalus_mcp.threads import Threads
 from dedalus_mcp.types import ReadResourceResult, Resource, ResourceTemplate
@@ -78,6 +81,7 @@ class Resources:
     Args:
         threads: Where plain `def` functions run.
         bus: Hears of every change of the lists.
+        max_stream: Bytes or characters of what comes piece by piece, at most.
 
     Attributes:
         offered: Whether there are resources or templates, or were: clients that have been told so still ask.
@@ -85,12 +89,13 @@ class Resources:
         template_places: The order of the templates.
     """
 
-    def __init__(self, threads: Threads, bus: SubscriptionBus) -> None:
+    def __init__(self, threads: Threads, bus: SubscriptionBus, max_stream: int) -> None:
         self.offered = False
         self.places = Places("uri")
         self.template_places = Places("uriTemplate")
         self._threads = threads
         self._bus = bus
+        self._max_stream = max_stream
         self._by_uri: dict[str, _Resource] = {}
         self._templates: dict[str, _Template] = {}
 
@@ -183,8 +188,9 @@ class Resources:
         """Read a resource: the one of exactly that URI, else the first template that it fits.
 
         Raises:
-            ResourceNotFound: There is none, or its function says so.
-            McpError: -32602, a value in the URI does not fit its parameter; or the function raised it.
+            ResourceNotFound: There is none, or its function says so; then `data` names the URI, unless it is given.
+            McpError: -32602, a value in the URI does not fit its parameter; -32603, it gives too much; or
+                the function raised it.
             LookupError: The function takes a context, and there is none.
             ValueError: It returned what no contents can be made of.
             Exception: What the function raised.
@@ -196,7 +202,14 @@ class Resources:
             raise McpError(
                 INVALID_PARAMS, f"Invalid arguments in resource URI: {error}", {"uri": uri[:MAX_URI]}
             ) from None
-        value = await found.function.run(values, self._threads)
+        try:
+            value = await found.function.run(values, self._threads)
+            if reads_once(value) or comes_later(value):
+                value = await gathered(value, self._threads, self._max_stream)
+        except ResourceNotFound as error:
+            if error.data is not None:
+                raise
+            raise ResourceNotFound.of(uri) from error
         return hinted(contents_of(value, uri, found.definition.mimeType), found.hint)
 
     def _changed(self) -> None:

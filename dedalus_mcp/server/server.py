@@ -139,7 +139,7 @@ class MCPServer(Telling, Requests, Serving):
         self.bus.subscribe(self.listeners.hear)
         self.tools = Tools(self)
         self.prompts = Prompts(self.threads, self.bus)
-        self.resources = Resources(self.threads, self.bus)
+        self.resources = Resources(self.threads, self.bus, self.config.max_resource_stream)
         self.completions = Completions(self.prompts, self.resources, self.threads, self.config.completion_limit)
         self.seal_under(state_keys)
         self.parkings = PerLoop(lambda: Parking(self.config.parking, self.name, self._seal))

@@ -17,10 +17,10 @@ def test_defaults_are_those_that_are_documented() -> None:
     assert config.elicitation == ElicitationConfig(timeout=600.0)
 
 
-@pytest.mark.parametrize("setting", ["pagination_limit", "worker_threads"])
+@pytest.mark.parametrize("setting", ["pagination_limit", "max_resource_stream", "worker_threads"])
 @pytest.mark.parametrize("value", [0, -1])
 def test_settings_that_nothing_could_work_with_are_refused(setting: str, value: int) -> None:
-    """Pages of no items never end, and a pool of no threads never runs anything."""
+    """Pages of no items never end, what is empty cannot be read, and a pool of no threads never runs anything."""
     settings: dict[str, Any] = {setting: value}
 
     with pytest.raises(ValueError, match=f"{setting} must be at least 1"):
