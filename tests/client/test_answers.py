@@ -207,11 +207,19 @@ def test_roots_are_given_as_objects_uris_or_paths() -> None:
         (["/a"], ValueError),
         ([Root(uri="https://a")], ValueError),
         (ListRootsResult(roots=[Root(uri="a")]), ValueError),
+        (["file:///a/../etc"], ValueError),
+        (["file:///a/%2E%2e/etc"], ValueError),
+        (["file:///C:/a\\..\\etc"], ValueError),
+        (["file:///a%00b"], ValueError),
+        (["file:///a\nb"], ValueError),
+        (["file:///%ff"], ValueError),
+        (["file://[a/b"], ValueError),
+        (["file://"], ValueError),
     ],
     ids=repr,
 )
 def test_what_is_no_root_is_refused(given: Any, error: type[Exception]) -> None:
-    """ROOT-02: where it is given, if it is given there."""
+    """ROOT-02, ROOT-06: where it is given, if it is given there."""
     with pytest.raises(error, match="root"):
         legal(ListRootsRequest(), given)
     if not isinstance(given, ListRootsResult):
@@ -235,6 +243,32 @@ def test_an_answer_is_one_to_its_own_question() -> None:
         legal(asked, {"a": "b"})
     with pytest.raises(McpError, match="no"):
         legal(asked, ErrorData(-1, "no"))
+
+
+def test_a_path_is_told_as_the_place_that_it_is(tmp_path: Path) -> None:
+    """ROOT-06: links included, which no text shows."""
+    (tmp_path / "inside" / "deep").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "inside" / "deep")
+    found = legal(ListRootsRequest(), [tmp_path / "link" / ".." / "x..y", "file:///a/..b/c../%2e"])
+
+    assert isinstance(found, ListRootsResult)
+    assert [root.uri for root in found.roots] == [
+        (tmp_path.resolve() / "inside" / "x..y").as_uri(),
+        "file:///a/..b/c../%2e",
+    ]
+
+
+async def test_servers_are_told_the_roots_that_are_given_at_that_moment_and_no_others() -> None:
+    """ROOT-06: whoever gives them may look each time at what is there, and for whom."""
+    given: list[list[Any]] = [["file:///a", "file:///b"], ["file:///b"], []]
+
+    _, found = await replies(*[roots()] * 3, roots=lambda: given.pop(0))
+
+    assert [[root["uri"] for root in each["roots"]] for each in found] == [
+        ["file:///a", "file:///b"],
+        ["file:///b"],
+        [],
+    ]
 
 
 async def test_a_change_of_the_roots_is_told_and_the_new_ones_are_read() -> None:

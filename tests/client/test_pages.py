@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import anyio
@@ -15,6 +16,7 @@ from tests.client.playing import asks, page, playing, said
 from tests.interaction.raw import Message, Raw, Scripted
 from tests.interaction.reach import Heard, text_of
 from tests.interaction.scripts import opened, text
+from tests.sources import modules
 
 LEGACY = "2025-11-25"
 UNSAFE = ["javascript:alert(1)", "file:///etc/passwd", "app://run", "https://me:hunter2@example.com/", "https://a b/"]
@@ -83,3 +85,11 @@ async def test_a_url_that_is_no_page_never_reaches_whoever_would_open_it(url: st
 
     assert [("url must " in refusal, "hunter2" in refusal) for refusal in refusals] == [(True, False)] * 2
     assert asked == []
+
+
+RUNS = re.compile(r"\bwebbrowser\b|\bos\.(system|popen|startfile)\b|\bsubprocess_shell\b|\bshell\s*=\s*True\b")
+
+
+def test_no_module_starts_a_browser_or_a_shell() -> None:
+    """SEC-11, ELIC-23: what opens pages is the host's."""
+    assert [name for name, path in modules() if RUNS.search(path.read_text())] == []

@@ -156,3 +156,36 @@ async def test_who_may_read_is_asked_at_every_read_whatever_clients_may_keep() -
         "for alice",
         "secret",
     ]
+
+
+async def test_whoever_knows_who_sends_is_asked_at_every_request() -> None:
+    """SEC-03: of every kind; an open session, a stream or a call that waits saves nobody from it."""
+    seen: list[str] = []
+
+    def of_token(scope: Mapping[str, Any]) -> str | None:
+        seen.append(scope["method"])
+        return proved(scope)
+
+    async with serving(make(), principal=of_token) as web:
+        alice = await somebody(web, "alice").open("2025-11-25", ABLE)
+        call = alice.tool(1, "ask", message="Sure?")
+        question = await call.message()
+        stream = await alice.get()
+        assert seen == ["POST"] * 3 + ["GET"]
+
+        del alice.headers["x-proved"]
+        refused = [
+            await alice.begin(2, "ping").ended(),
+            await alice.notify("notifications/cancelled", requestId=1),
+            await alice.answer(question["id"], YES),
+            await alice.get(),
+            await alice.delete(),
+        ]
+        assert [exchange.status for exchange in refused] == [404] * 5
+        assert seen[4:] == ["POST"] * 3 + ["GET", "DELETE"]
+        assert (call.over, stream.over) == (False, False)
+
+        modern = await somebody(web, "alice").open(MODERN, ABLE)
+        for n in range(3):
+            await modern.use(n, "echo", text="hi")
+        assert seen[9:] == ["POST"] * 3
