@@ -7,6 +7,7 @@ Layer: L4.
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -23,6 +24,7 @@ from dedalus_mcp.errors import (
     McpError,
     ResourceNotFound,
 )
+from dedalus_mcp.jsonrpc.failures import only_mcp_error
 from dedalus_mcp.jsonrpc.inbound import Inbound
 from dedalus_mcp.jsonrpc.messages import Notice
 from dedalus_mcp.server.capabilities import promised
@@ -30,6 +32,7 @@ from dedalus_mcp.server.context import Context, current
 from dedalus_mcp.server.ended_call import EndedCall
 from dedalus_mcp.server.hints import hinted
 from dedalus_mcp.server.parked_call import CARRIERS, ParkedCall
+from dedalus_mcp.server.results import described
 from dedalus_mcp.server.rounds import BadState
 from dedalus_mcp.server.routes import AT_ONCE, HANDLED, Handled, list_enabled_tools
 from dedalus_mcp.server.session_listener import SessionListener
@@ -44,6 +47,8 @@ if TYPE_CHECKING:
     from dedalus_mcp.server.server import MCPServer
 
 __all__ = ("Answering",)
+
+logger = logging.getLogger("dedalus_mcp")
 
 
 class Answering:
@@ -172,6 +177,11 @@ class Answering:
             if error.code != URL_ELICITATION_REQUIRED or context.revision == LATEST_LEGACY:
                 raise
             raise McpError(INTERNAL_ERROR, error.message) from error  # no other revision has that code
+        except Exception as error:
+            if self.server.config.mask_errors or only_mcp_error(error) is not None:
+                raise
+            logger.exception("%r failed", context.call.method)
+            raise McpError(INTERNAL_ERROR, f"Internal error: {described(error)}") from error
         return self._shaped(result, context.terms)
 
     def _shaped(self, result: Any, terms: Terms) -> Any:

@@ -28,6 +28,7 @@ from dedalus_mcp.schema.page_urls import fault_of_page
 from dedalus_mcp.server.asker import Question, check_capability, not_legal
 from dedalus_mcp.server.asking_call import AskingCall
 from dedalus_mcp.server.audit import Audit
+from dedalus_mcp.server.pace import turn
 from dedalus_mcp.types import (
     ElicitRequestParams,
     ElicitRequestURLParams,
@@ -73,7 +74,12 @@ async def put(call: AskingCall, method: Method[P, R], question: Question, timeou
     Raises:
         AskFailed: See `Asker.ask`.
     """
-    raw = await call.asker.ask(question, timeout)
+    running = turn.get()
+    if running is None:
+        raw = await call.asker.ask(question, timeout)
+    else:
+        async with running.suspended():
+            raw = await call.asker.ask(question, timeout)
     try:
         return method.decode_result(raw)
     except (msgspec.DecodeError, RecursionError) as error:

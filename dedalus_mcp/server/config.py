@@ -71,6 +71,9 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
         completion_limit: Suggestions in one answer, at most; the protocol allows no more than 100 (COMP-04).
         max_resource_stream: Bytes or characters of a resource that is given piece by piece, at most; it is
             held in memory, since the protocol has no pieces.
+        mask_errors: Whether clients read no more of an exception than that there was one.  Off, they read
+            its type and message; either way the log has all of it.  What is meant for them passes
+            anyhow: `ToolError`, `McpError`, `ResourceNotFound`.
         worker_threads: Sync tools that may run at once; the others wait.
         notice_delay: How long changes are gathered before clients are told, in seconds: what
             changes again meanwhile is told once.  Long enough for a loop that registers
@@ -93,6 +96,7 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
     pagination_limit: int = 50
     completion_limit: int = MAX_SUGGESTIONS
     max_resource_stream: int = 16 << 20
+    mask_errors: bool = True
     worker_threads: int = 40
     notice_delay: float = 0.05
     cache_hints: Mapping[str, CacheHint] = {}

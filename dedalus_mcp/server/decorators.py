@@ -12,6 +12,7 @@ import msgspec
 
 from dedalus_mcp.server.enabling import Enabled
 from dedalus_mcp.server.hints import hint_of
+from dedalus_mcp.server.pace import count_of, seconds_of
 from dedalus_mcp.server.rendering import is_mapping
 from dedalus_mcp.server.specs import (
     CompletionSpec,
@@ -49,6 +50,8 @@ def tool(
     inline: bool = False,
     tags: Iterable[str] = (),
     enabled: Enabled = True,
+    timeout: float | None = None,
+    max_concurrent: int | None = None,
 ) -> Callable[[F], F]: ...
 def tool(  # noqa: PLR0913 - the keywords of a decorator are its vocabulary
     name: Any = None,
@@ -63,6 +66,8 @@ def tool(  # noqa: PLR0913 - the keywords of a decorator are its vocabulary
     inline: bool = False,
     tags: Iterable[str] = (),
     enabled: Enabled = True,
+    timeout: float | None = None,
+    max_concurrent: int | None = None,
 ) -> Any:
     """Make a function a tool that models can call.
 
@@ -84,9 +89,15 @@ def tool(  # noqa: PLR0913 - the keywords of a decorator are its vocabulary
         tags: Words to choose tools by: see `MCPServer.allow_tools`.  Clients find them in `_meta`.
         enabled: False for a tool that is neither listed nor called; or a function, sync or async, that
             is asked each time with the server.  `get_context` tells it who asks.
+        timeout: How long a call may run, in seconds, what it depends on included; None for no limit.  Time
+            in which the client is asked does not count.  A plain `def` is given up then: its thread
+            runs on to its end.
+        max_concurrent: How many calls may run at once; None for no limit.  The others wait, and their
+            time begins later.  A call that asks the client lets others run meanwhile.
 
     Raises:
         TypeError: A value is of the wrong kind.
+        ValueError: A bound leaves no room for one call.
     """
     given: object = name
     if callable(given) or isinstance(given, classmethod):
@@ -106,6 +117,8 @@ def tool(  # noqa: PLR0913 - the keywords of a decorator are its vocabulary
         inline=inline,
         tags=_tags(tags),
         enabled=_enabled(enabled),
+        timeout=seconds_of(timeout),
+        max_concurrent=count_of(max_concurrent),
     )
     return _attaching(spec)
 

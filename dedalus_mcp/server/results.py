@@ -29,7 +29,7 @@ from dedalus_mcp.server.rendering import as_block, is_list, is_mapping
 from dedalus_mcp.types import CallToolResult, ContentBlock, TextContent
 from dedalus_mcp.types.lenient import lenient
 
-__all__ = ("failed", "reads_once", "result_of")
+__all__ = ("described", "failed", "reads_once", "result_of")
 
 # What nearly every tool returns; asking an abstract class about it would take as long as all the rest.
 _BUILT_IN = frozenset((str, int, float, bool, NoneType, list, dict, tuple))
@@ -39,6 +39,15 @@ _MEMBERS = frozenset(("content", "structuredContent", "isError", "_meta", "resul
 def failed(text: str) -> CallToolResult:
     """Return the result that tells the model what went wrong."""
     return CallToolResult(content=[TextContent(text=text)], isError=True)
+
+
+def described(error: Exception) -> str:
+    """Return the type and the message of an exception."""
+    try:
+        text = str(error)
+    except Exception:  # noqa: BLE001 - an exception's own code may be anything
+        text = ""
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 def result_of(value: Any, returns: Returns | GivenReturns) -> CallToolResult:

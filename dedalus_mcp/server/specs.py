@@ -49,6 +49,8 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True):
     inline: bool = False
     tags: frozenset[str] = frozenset()
     enabled: Enabled = True
+    timeout: float | None = None
+    max_concurrent: int | None = None
 
 
 class PromptSpec(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Raw
@@ -21,8 +22,9 @@ from dedalus_mcp.server import changes
 from dedalus_mcp.server.context import active_context
 from dedalus_mcp.server.enabling import is_enabled
 from dedalus_mcp.server.functions import Function
+from dedalus_mcp.server.pace import OutOfTime, Pace
 from dedalus_mcp.server.pages import Places
-from dedalus_mcp.server.results import failed, result_of
+from dedalus_mcp.server.results import described, failed, result_of
 from dedalus_mcp.server.specs import ToolSpec
 from dedalus_mcp.types import CallToolResult, Tool
 from dedalus_mcp.types.content import Block, ResourceLink, UnknownContent
@@ -51,11 +53,12 @@ class ToolCall(InputResponseRequestParams, frozen=True, kw_only=True):
 class _Registered:
     """One tool, ready to be called."""
 
-    __slots__ = ("definition", "enabled", "function", "returns", "tags")
+    __slots__ = ("definition", "enabled", "function", "pace", "returns", "tags")
 
     def __init__(self, fn: Callable[..., Any], spec: ToolSpec) -> None:
         self.tags = spec.tags
         self.enabled = spec.enabled
+        self.pace = Pace.of(spec)
         self.function = Function(fn, inline=spec.inline, input_schema=spec.input_schema)
         self.returns = (
             Returns.of(fn, opaque=_opaque) if spec.output_schema is None else GivenReturns(spec.output_schema)
@@ -201,32 +204,37 @@ class Tools:
     async def _run(self, tool: _Registered, values: dict[str, Any], *, in_process: bool) -> CallToolResult:
         name = tool.definition.name
         try:
-            value = await tool.function.run(values, self._server.threads)
+            if tool.pace is None:
+                value = await tool.function.run(values, self._server.threads)
+            else:
+                value = await tool.pace.run(partial(tool.function.run, values, self._server.threads))
+        except OutOfTime:
+            return failed(f"Tool {name!r} timed out")
         except Exception as error:  # noqa: BLE001 - the boundary: it becomes the result, and one log entry
             if in_process and not isinstance(error, ToolError):
                 raise only_mcp_error(error) or error from None
-            return _failure(name, error)
+            return self._failure(name, error)
         try:
             return result_of(value, tool.returns)
         except ValueError as error:
             return failed(f"Tool {name!r} returned what it must not: {error}")
         except Exception as error:  # noqa: BLE001 - what a value does when it is looked at is the tool's doing, too
-            return _failure(name, error)
+            return self._failure(name, error)
 
-
-def _failure(name: str, error: Exception) -> CallToolResult:
-    """What the model is told of an exception; protocol errors of the author's own pass on."""
-    found = only_mcp_error(error)
-    context = active_context()
-    to_be_declared = isinstance(found, CapabilityMissing) and context is not None and context.modern
-    if isinstance(found, AskFailed) and not to_be_declared:
-        return failed(found.message)
-    if found is not None:
-        raise found from error
-    if isinstance(error, ToolError):
-        return failed(str(error))
-    logger.error("tool %r failed", name, exc_info=error)
-    return failed(f"Tool {name!r} failed with an internal error")
+    def _failure(self, name: str, error: Exception) -> CallToolResult:
+        """What the model is told of an exception; protocol errors of the author's own pass on."""
+        found = only_mcp_error(error)
+        context = active_context()
+        to_be_declared = isinstance(found, CapabilityMissing) and context is not None and context.modern
+        if isinstance(found, AskFailed) and not to_be_declared:
+            return failed(found.message)
+        if found is not None:
+            raise found from error
+        if isinstance(error, ToolError):
+            return failed(str(error))
+        logger.error("tool %r failed", name, exc_info=error)
+        what = "with an internal error" if self._server.config.mask_errors else f"with {described(error)}"
+        return failed(f"Tool {name!r} failed {what}")
 
 
 def _object_in(arguments: Raw) -> Raw | None:

@@ -10,7 +10,7 @@ import anyio.lowlevel
 import pytest
 from anyio import wait_all_tasks_blocked
 
-from dedalus_mcp import Context, MCPServer, prompt, resource_template, tool
+from dedalus_mcp import Context, McpError, MCPServer, ServerConfig, prompt, resource_template, tool
 from dedalus_mcp.types.methods import REQUESTS
 from dedalus_mcp.types.revisions import LEGACY, MODERN, REVISIONS
 from tests.interaction.raw import INFO, envelope, serving
@@ -30,8 +30,8 @@ def page(x: str) -> str:
     return x
 
 
-def offering(*functions: Callable[..., Any]) -> MCPServer:
-    server = MCPServer("test", version="1")
+def offering(*functions: Callable[..., Any], **settings: Any) -> MCPServer:
+    server = MCPServer("test", version="1", **settings)
     server.collect(*functions)
     return server
 
@@ -174,3 +174,29 @@ async def test_a_tool_registered_while_the_server_runs_is_there_at_once() -> Non
         server.collect(echo)
         assert len((await raw.call(2, "tools/list"))["result"]["tools"]) == 1
     await wait_all_tasks_blocked()
+
+
+@pytest.mark.parametrize("masked", [True, False], ids=["masked", "told"])
+@pytest.mark.parametrize("revision", REVISIONS)
+async def test_what_a_prompt_or_resource_raises_is_told_where_the_author_wants_it(
+    revision: str, masked: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    @prompt("greet")
+    def failing(arguments: dict[str, str]) -> None:
+        raise ZeroDivisionError("secret")
+
+    @resource_template("a://{x}")
+    async def reading(x: str) -> str:
+        if x == "mine":
+            raise ExceptionGroup("g", [McpError(-32099, "mine")])
+        raise ZeroDivisionError("secret")
+
+    server = offering(failing, reading, config=ServerConfig(mask_errors=masked))
+    said = "Internal error" if masked else "Internal error: ZeroDivisionError: secret"
+    async with serving(server) as raw:
+        await raw.open(revision)
+        for method, params in (("prompts/get", {"name": "greet"}), ("resources/read", {"uri": "a://b"})):
+            assert (await raw.call(method, method, params))["error"] == {"code": -32603, "message": said}
+        assert (await raw.call("mine", "resources/read", uri="a://mine"))["error"]["code"] == -32099
+
+    assert caplog.text.count("ZeroDivisionError: secret") == 2  # one traceback for each, in the log

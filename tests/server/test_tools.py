@@ -146,6 +146,38 @@ async def test_what_a_tool_raises_is_told_to_the_model_without_internals(
     assert len(caplog.records) == ("internal" in said)
 
 
+class Unspeakable(Exception):
+    def __str__(self) -> str:
+        raise self
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (ToolError("gone", "NOT_FOUND"), "[NOT_FOUND] gone"),
+        (Boom("secret"), "Tool 'fail' failed with Boom: secret"),
+        (Boom(), "Tool 'fail' failed with Boom"),
+        (Unspeakable(), "Tool 'fail' failed with Unspeakable"),
+        (Boom("\udfff"), "Tool 'fail' failed with Boom: \ufffd"),
+    ],
+    ids=shown,
+)
+async def test_unmasked_errors_are_told_in_their_own_words(
+    error: Exception, said: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    @tool
+    async def fail() -> None:
+        raise error
+
+    async with serving(offering(fail, config=ServerConfig(mask_errors=False))) as raw:
+        await raw.open("2025-11-25")
+        result = (await raw.tool(1, "fail"))["result"]
+
+    assert result["isError"]
+    assert result["content"] == [{"type": "text", "text": said}]
+    assert len(caplog.records) == ("failed with" in said)
+
+
 @pytest.mark.parametrize("wrapped", [False, True])
 async def test_a_protocol_error_of_the_authors_own_ends_the_request(wrapped: bool) -> None:
     error = McpError(-32001, "mine", {"a": 1})
