@@ -14,6 +14,9 @@ from dedalus_mcp.schema.arguments import Arguments
 from dedalus_mcp.schema.given import GivenArguments
 from dedalus_mcp.schema.signature import is_async
 from dedalus_mcp.server.injection import Injection, is_injected
+from dedalus_mcp.server.rendering import comes_later
+from dedalus_mcp.server.results import reads_once
+from dedalus_mcp.server.streams import gathered
 from dedalus_mcp.threads import Threads
 
 __all__ = ("Function",)
@@ -26,6 +29,8 @@ class Function:
         fn: The function.
         inline: Run a plain `def` in the event loop.
         input_schema: What clients may pass to it; None to take that from its signature.
+        max_stream: Bytes or characters of what it returns piece by piece, at most; then that is
+            read to its end, see `dedalus_mcp.server.streams`.  None to return it as it is.
 
     Attributes:
         arguments: What clients may pass to it.
@@ -35,9 +40,16 @@ class Function:
         ImportError, ValueError: See `GivenArguments`.
     """
 
-    __slots__ = ("_injection", "_inline", "arguments")
+    __slots__ = ("_injection", "_inline", "_max_stream", "arguments")
 
-    def __init__(self, fn: Callable[..., Any], *, inline: bool, input_schema: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        fn: Callable[..., Any],
+        *,
+        inline: bool,
+        input_schema: Mapping[str, Any] | None = None,
+        max_stream: int | None = None,
+    ) -> None:
         self.arguments: Arguments | GivenArguments = (
             Arguments.of(fn, injected=is_injected)
             if input_schema is None
@@ -45,6 +57,7 @@ class Function:
         )
         self._injection = Injection(fn) if self.arguments.injected else None
         self._inline = inline or is_async(fn)
+        self._max_stream = max_stream
 
     async def run(self, values: dict[str, Any], threads: Threads) -> Any:
         """Call the function and return what it returns.
@@ -66,4 +79,8 @@ class Function:
             value = self.arguments.call(values)
         else:
             value = await threads.run(partial(self.arguments.call, values))
-        return await value if inspect.isawaitable(value) else value
+        if inspect.isawaitable(value):
+            value = await value
+        if self._max_stream is not None and (reads_once(value) or comes_later(value)):
+            return await gathered(value, threads, self._max_stream)  # here, while what it depends on is there
+        return value

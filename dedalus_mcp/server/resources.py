@@ -18,10 +18,7 @@ from dedalus_mcp.server.contents import contents_of
 from dedalus_mcp.server.functions import Function
 from dedalus_mcp.server.hints import hinted
 from dedalus_mcp.server.pages import Places
-from dedalus_mcp.server.rendering import comes_later
-from dedalus_mcp.server.results import reads_once
 from dedalus_mcp.server.specs import ResourceSpec, ResourceTemplateSpec
-from dedalus_mcp.server.streams import gathered
 from dedalus_mcp.server.uri_templates import UriTemplate
 from dedalus_mcp.threads import Threads
 from dedalus_mcp.types import ReadResourceResult, Resource, ResourceTemplate
@@ -36,9 +33,9 @@ class _Resource:
 
     __slots__ = ("definition", "function", "hint")
 
-    def __init__(self, fn: Callable[..., Any], spec: ResourceSpec) -> None:
+    def __init__(self, fn: Callable[..., Any], spec: ResourceSpec, max_stream: int) -> None:
         self.hint = spec.hint
-        self.function = Function(fn, inline=spec.inline)
+        self.function = Function(fn, inline=spec.inline, max_stream=max_stream)
         _check_parameters(fn, self.function, None)
         self.definition = Resource(
             uri=spec.uri,
@@ -58,9 +55,9 @@ class _Template:
 
     __slots__ = ("definition", "function", "hint", "template")
 
-    def __init__(self, fn: Callable[..., Any], spec: ResourceTemplateSpec) -> None:
+    def __init__(self, fn: Callable[..., Any], spec: ResourceTemplateSpec, max_stream: int) -> None:
         self.hint = spec.hint
-        self.function = Function(fn, inline=spec.inline)
+        self.function = Function(fn, inline=spec.inline, max_stream=max_stream)
         self.template = UriTemplate(spec.uri_template, any_path=spec.any_path)
         _check_parameters(fn, self.function, self.template)
         self.definition = ResourceTemplate(
@@ -123,7 +120,7 @@ class Resources:
         Raises:
             TypeError: The function takes something.
         """
-        resource = _Resource(fn, spec)
+        resource = _Resource(fn, spec, self._max_stream)
         if spec.uri in self._by_uri:
             logger.warning("resource %r is registered twice: the last one counts", spec.uri)
         self._by_uri[spec.uri] = resource
@@ -147,7 +144,7 @@ class Resources:
             TypeError: The function's parameters are not the template's variables.
             ValueError: The template is none.
         """
-        template = _Template(fn, spec)
+        template = _Template(fn, spec, self._max_stream)
         if spec.uri_template in self._templates:
             logger.warning("resource template %r is registered twice: the last one counts", spec.uri_template)
         self._templates[spec.uri_template] = template
@@ -204,8 +201,6 @@ class Resources:
             ) from None
         try:
             value = await found.function.run(values, self._threads)
-            if reads_once(value) or comes_later(value):
-                value = await gathered(value, self._threads, self._max_stream)
         except ResourceNotFound as error:
             if error.data is not None:
                 raise

@@ -6,13 +6,13 @@ import io
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import anyio
 import anyio.lowlevel
 import pytest
 
-from dedalus_mcp import McpError, MCPServer, ResourceNotFound, ServerConfig, get_context, resource
+from dedalus_mcp import Depends, McpError, MCPServer, ResourceNotFound, ServerConfig, get_context, resource
 from dedalus_mcp.errors import RESOURCE_NOT_FOUND
 from dedalus_mcp.types import BlobResourceContents, TextResourceContents
 from tests.interaction.raw import serving
@@ -20,13 +20,13 @@ from tests.interaction.raw import serving
 URI = "a://b"
 
 
-def offering(function: Callable[[], Any], limit: int = 100) -> MCPServer:
+def offering(function: Callable[..., Any], limit: int = 100) -> MCPServer:
     server = MCPServer("test", config=ServerConfig(max_resource_stream=limit))
     server.collect(resource(URI)(function))
     return server
 
 
-async def read(function: Callable[[], Any], limit: int = 100) -> Any:
+async def read(function: Callable[..., Any], limit: int = 100) -> Any:
     (contents,) = (await offering(function, limit).invoke_resource(URI)).contents
     return contents
 
@@ -188,6 +188,26 @@ async def test_a_stream_may_find_that_there_is_nothing() -> None:
     with pytest.raises(ResourceNotFound, match=r"^Resource not found: a://b$") as raised:
         await read(nothing)
     assert raised.value.data == {"uri": URI}
+
+
+async def test_a_stream_is_read_while_what_it_depends_on_is_there() -> None:
+    log: list[str] = []
+
+    async def database() -> AsyncIterator[str]:
+        log.append("opened")
+        yield "rows"
+        log.append("closed")
+
+    async def later_rows(db: Annotated[str, Depends(database)]) -> AsyncIterator[str]:
+        log.append("read")
+        yield db
+
+    def rows(db: Annotated[str, Depends(database)]) -> Iterator[str]:
+        log.append("read")
+        yield db
+
+    assert await read(later_rows) == await read(rows) == text("rows")
+    assert log == ["opened", "read", "closed"] * 2
 
 
 async def test_a_read_that_is_cancelled_closes_its_stream() -> None:
