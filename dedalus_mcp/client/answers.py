@@ -37,6 +37,7 @@ from dedalus_mcp.types import (
     RootsCapability,
     SamplingCapability,
 )
+from dedalus_mcp.types.keys import extensions_of
 from dedalus_mcp.types.rounds import InputRequest, InputResponse
 from dedalus_mcp.types.turns import unbalanced
 
@@ -88,6 +89,7 @@ class Answers:
         sampling: Asks the model.
         sampling_tools: Whether that takes tools.
         roots: The roots, or what returns them.
+        extensions: What else is spoken, by id, with its settings.
 
     Raises:
         TypeError: A root is none.
@@ -102,6 +104,7 @@ class Answers:
         sampling: SamplingHandler | None = None,
         sampling_tools: bool = False,
         roots: RootsSource | None = None,
+        extensions: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> None:
         if sampling_tools and sampling is None:
             raise ValueError("sampling_tools needs a sampling handler, which takes the tools")
@@ -113,11 +116,12 @@ class Answers:
         self._sampling: Callable[[Any], Any] | None = sampling
         self._sampling_tools = sampling_tools
         self._roots = roots
+        self._extensions = extensions_of(extensions)
         self._threads = Threads(MAX_ASKED)
 
     @property
     def capabilities(self) -> ClientCapabilities:
-        """Exactly what there are handlers for."""
+        """Exactly what there are handlers for, and the extensions."""
         form = None if self._form is None else Capability()
         page = None if self._page is None else Capability()
         tools = Capability() if self._sampling_tools else None
@@ -125,7 +129,13 @@ class Answers:
             elicitation=ElicitationCapability(form=form, url=page) if form or page else None,
             sampling=None if self._sampling is None else SamplingCapability(tools=tools),
             roots=None if self._roots is None else RootsCapability(listChanged=True),
+            extensions=self._extensions,
         )
+
+    @property
+    def asked(self) -> bool:
+        """Whether there is anything that a server may ask."""
+        return any(handler is not None for handler in (self._form, self._page, self._sampling, self._roots))
 
     def takes(self, method: str) -> bool:
         """Whether there is a handler for questions of this method."""

@@ -97,6 +97,7 @@ class MCPClient(ChangeRequests, ResourceRequests, CompletionRequests):
         sampling: SamplingHandler | None = None,
         sampling_tools: bool = False,
         roots: RootsSource | None = None,
+        extensions: Mapping[str, Mapping[str, Any]] | None = None,
         logging: LoggingHandler | None = None,
         tools_list_changed: ListChangedHandler | None = None,
         prompts_list_changed: ListChangedHandler | None = None,
@@ -129,6 +130,7 @@ class MCPClient(ChangeRequests, ResourceRequests, CompletionRequests):
             sampling_tools: Whether it takes tools (2025-11-25 and later).
             roots: The roots to tell servers of: `Root` objects, ``file:`` URIs, `pathlib.Path`s; or
                 a function, plain or async, that returns them.
+            extensions: The extensions of the protocol that you speak, by id, with their settings (2026-07-28).
             logging: Hears log messages, from level "info" on: see `set_logging_level`.
             tools_list_changed: Hears that the tools are others now, or may be: list them again.
             prompts_list_changed: The same for prompts.
@@ -156,8 +158,8 @@ class MCPClient(ChangeRequests, ResourceRequests, CompletionRequests):
 
         Raises:
             TypeError: `target` is nothing that can be connected to, or a handler no function.
-            ValueError: `revision` is none, a string no URL, a root no ``file:`` URI,
-                `max_rounds` no count.
+            ValueError: `revision` is none, a string no URL, a root no ``file:`` URI, an extension's
+                id none, `max_rounds` no count.
             OSError: The connection cannot be made; over HTTP an `MCPConnectionError`, whose
                 classes tell why.
             ConnectionLost: It ended meanwhile; the reason says what the server left behind.
@@ -185,6 +187,7 @@ class MCPClient(ChangeRequests, ResourceRequests, CompletionRequests):
             sampling=sampling,
             sampling_tools=sampling_tools,
             roots=roots,
+            extensions=extensions,
         )
         patience = timeout_of(timeout)
         opening = Opening(

@@ -24,7 +24,7 @@ from dedalus_mcp.jsonrpc.messages import RequestId
 from dedalus_mcp.jsonrpc.tasks import Tasks
 from dedalus_mcp.jsonrpc.waiter import Progress
 from dedalus_mcp.transport import Duplex
-from dedalus_mcp.types import ClientCapabilities, Implementation, InputRequiredResult, RequestParams, ServerCapabilities
+from dedalus_mcp.types import Implementation, InputRequiredResult, RequestParams, ServerCapabilities
 from dedalus_mcp.types.meta import (
     CLIENT_CAPABILITIES_KEY,
     CLIENT_INFO_KEY,
@@ -105,7 +105,7 @@ class Link:
         self.answers = handlers.answers
         self.notices = handlers.notices
         hear_unasked: Callable[[], None] | None = getattr(duplex, "hear_unasked", None)
-        if hear_unasked is not None and (self.notices.unasked or self.answers.capabilities != ClientCapabilities()):
+        if hear_unasked is not None and (self.notices.unasked or self.answers.asked):
             hear_unasked()
         self.revision = LATEST_LEGACY
         self._tasks.start(self._conversation.run, lambda: None, detached=True)

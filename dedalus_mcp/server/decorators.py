@@ -26,6 +26,7 @@ from dedalus_mcp.server.specs import (
 )
 from dedalus_mcp.server.uri_templates import UriTemplate
 from dedalus_mcp.types import Annotations, Icon, PromptArgument, ToolAnnotations
+from dedalus_mcp.types.keys import meta_of
 from dedalus_mcp.types.messages import CacheScope
 
 __all__ = ("completion", "prompt", "resource", "resource_template", "tool")
@@ -97,7 +98,7 @@ def tool(  # noqa: PLR0913 - the keywords of a decorator are its vocabulary
 
     Raises:
         TypeError: A value is of the wrong kind.
-        ValueError: A bound leaves no room for one call.
+        ValueError: A bound leaves no room for one call, or a key of `meta` is none.
     """
     given: object = name
     if callable(given) or isinstance(given, classmethod):
@@ -113,7 +114,7 @@ def tool(  # noqa: PLR0913 - the keywords of a decorator are its vocabulary
         output_schema=_schema(output_schema, "output_schema"),
         annotations=_annotations(annotations, ToolAnnotations),
         icons=icons_of(icons),
-        meta=dict(meta) if meta else None,
+        meta=meta_of(meta),
         inline=inline,
         tags=_tags(tags),
         enabled=_enabled(enabled),
@@ -161,6 +162,7 @@ def prompt(
 
     Raises:
         TypeError: A value is of the wrong kind.
+        ValueError: A key of `meta` is none.
     """
     given: object = name
     if callable(given) or isinstance(given, classmethod):
@@ -174,7 +176,7 @@ def prompt(
         title=title,
         arguments=[PromptArgument.of(argument) for argument in arguments] if arguments else None,
         icons=icons_of(icons),
-        meta=dict(meta) if meta else None,
+        meta=meta_of(meta),
     )
     return _attaching(spec)
 
@@ -216,7 +218,7 @@ def resource(  # noqa: PLR0913 - the keywords of a decorator are its vocabulary
 
     Raises:
         TypeError: A value is of the wrong kind.
-        ValueError: `uri` is none, or what is said of caching is not legal.
+        ValueError: `uri` or a key of `meta` is none, or what is said of caching is not legal.
     """
     spec = ResourceSpec(
         uri=_uri(uri, "@resource('scheme://path')"),
@@ -227,7 +229,7 @@ def resource(  # noqa: PLR0913 - the keywords of a decorator are its vocabulary
         size=size,
         icons=icons_of(icons),
         annotations=_annotations(annotations, Annotations),
-        meta=dict(meta) if meta else None,
+        meta=meta_of(meta),
         inline=inline,
         hint=hint_of(ttl, cache_scope),
     )
@@ -273,7 +275,7 @@ def resource_template(  # noqa: PLR0913 - the keywords of a decorator are its vo
 
     Raises:
         TypeError: A value is of the wrong kind.
-        ValueError: The template is none, or what is said of caching is not legal.
+        ValueError: The template or a key of `meta` is none, or what is said of caching is not legal.
     """
     if uri_template is None:
         text, given = name, None
@@ -288,7 +290,7 @@ def resource_template(  # noqa: PLR0913 - the keywords of a decorator are its vo
         mime_type=mime_type,
         icons=icons_of(icons),
         annotations=_annotations(annotations, Annotations),
-        meta=dict(meta) if meta else None,
+        meta=meta_of(meta),
         any_path=any_path,
         inline=inline,
         hint=hint_of(ttl, cache_scope),

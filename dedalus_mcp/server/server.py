@@ -55,6 +55,7 @@ from dedalus_mcp.types import (
     ServerCapabilities,
     ToolsCapability,
 )
+from dedalus_mcp.types.keys import extensions_of
 
 if TYPE_CHECKING:
     from dedalus_mcp_transports.http_security import TransportSecuritySettings
@@ -77,6 +78,8 @@ class MCPServer(Telling, Requests, Serving):
             the first connection is served and left after the last.  What it gives is
             `Context.lifespan`.
         experimental_capabilities: To be advertised as they are.
+        extensions: The extensions of the protocol that your tools speak, by id, with their settings (`{}`
+            for none): told to clients of 2026-07-28, whose own are in `Context.client_capabilities`.
         http_security: Which hosts and web pages are served over HTTP; None for what the environment
             says (`MCP_DNS_REBINDING_PROTECTION`, `MCP_ALLOWED_HOSTS`, `MCP_ALLOWED_ORIGINS`, read when
             the application is made), else loopback and the host listened on.
@@ -90,7 +93,7 @@ class MCPServer(Telling, Requests, Serving):
             called in the event loop.
 
     Raises:
-        ValueError: A state key is too short.
+        ValueError: A state key is too short, or the id of an extension is none.
         ImportError: There are state keys, and the extra `seal` is not installed.
 
     Attributes:
@@ -121,6 +124,7 @@ class MCPServer(Telling, Requests, Serving):
         config: ServerConfig | None = None,
         lifespan: Callable[[MCPServer], AbstractAsyncContextManager[Any]] | None = None,
         experimental_capabilities: Mapping[str, Mapping[str, Any]] | None = None,
+        extensions: Mapping[str, Mapping[str, Any]] | None = None,
         http_security: TransportSecuritySettings | None = None,
         subscription_bus: SubscriptionBus | None = None,
         state_keys: Sequence[bytes | str] = (),
@@ -143,6 +147,7 @@ class MCPServer(Telling, Requests, Serving):
         self.completions = Completions(self.prompts, self.resources, self.threads, self.config.completion_limit)
         self.seal_under(state_keys)
         self.parkings = PerLoop(lambda: Parking(self.config.parking, self.name, self._seal))
+        self._extensions = extensions_of(extensions)
         self._experimental = {key: dict(value) for key, value in (experimental_capabilities or {}).items()} or None
         self._lifespan = Lifespan(None if lifespan is None else lambda: lifespan(self))
 
@@ -181,6 +186,7 @@ class MCPServer(Telling, Requests, Serving):
             resources=ResourcesCapability(subscribe=True, listChanged=True) if self.resources.offered else None,
             completions=CompletionsCapability() if len(self.completions) else None,
             experimental=self._experimental,
+            extensions=self._extensions,
         )
 
     def offers(self, method: str) -> bool:
