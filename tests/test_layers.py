@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -99,6 +100,9 @@ SHARED = ("dedalus_mcp.jsonrpc.tasks", "dedalus_mcp.jsonrpc.loops")
 """The modules above L2 that transports may use: they start tasks too, and there is one of them for each loop."""
 
 SAYS_LAYER = re.compile(r"^Layer: L(\d)", re.MULTILINE)
+UNNEEDED = {"cryptography", "httpx", "pydantic", "starlette", "trio", "uvicorn"}
+"""What a local server does without."""
+
 EVENT_LOOPS = {"anyio", "asyncio", "httpx", "trio", "uvicorn"}
 
 
@@ -203,16 +207,17 @@ def test_the_rule_tells_right_from_wrong(module: str, source: str, legal: bool, 
     assert all(allowed(found) for found in imports(module, path)) is legal
 
 
-def loaded(program: str) -> set[str]:
-    """The top-level names that a fresh interpreter has loaded after this program."""
+def loaded(program: str, input: str = "") -> set[str]:
+    """The top-level names that a fresh interpreter has loaded after this program, to whose stdin this was written."""
     lines = [
         f"import sys; sys.path[:0] = {[str(root) for root in PACKAGES.values()]!r}",
         program,
         "import json; print(json.dumps(sorted({name.partition('.')[0] for name in sys.modules})))",
     ]
-    done = subprocess.run([sys.executable, "-I", "-c", "\n".join(lines)], capture_output=True, text=True, check=False)
+    command = [sys.executable, "-I", "-c", "\n".join(lines)]
+    done = subprocess.run(command, input=input, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    return set(json.loads(done.stdout))
+    return set(json.loads(done.stdout.splitlines()[-1]))
 
 
 def test_what_does_no_io_needs_no_event_loop() -> None:
@@ -229,6 +234,35 @@ def test_what_does_no_io_needs_no_event_loop() -> None:
 
 
 def test_importing_the_package_loads_nothing_that_a_local_server_does_not_need() -> None:
-    unneeded = {"cryptography", "httpx", "pydantic", "ssl", "trio", "uvicorn"}
+    """B142."""
+    assert loaded("import dedalus_mcp") & {*UNNEEDED, "ssl"} == set()  # which asyncio brings in, later on
 
-    assert loaded("import dedalus_mcp") & unneeded == set()
+
+def test_serving_on_stdio_loads_nothing_that_it_does_not_need() -> None:
+    """B142: a whole conversation with a tool that asks."""
+    program = """
+from dataclasses import dataclass
+from dedalus_mcp import Context, MCPServer, tool
+@dataclass
+class Answer:
+    sure: bool = False
+@tool
+async def ask(text: str, ctx: Context) -> str:
+    return str(await ctx.elicit(text, Answer))
+server = MCPServer("small")
+server.collect(ask)
+server.run()
+"""
+    info = {"name": "raw", "version": "1"}
+    opening: dict[str, Any] = {"protocolVersion": "2025-11-25", "capabilities": {"elicitation": {}}, "clientInfo": info}
+    said: list[dict[str, Any]] = [
+        {"id": 1, "method": "initialize", "params": opening},
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "tools/list"},
+        {"id": 3, "method": "tools/call", "params": {"name": "ask", "arguments": {"text": "?"}}},
+    ]
+    lines = "".join(json.dumps({"jsonrpc": "2.0", **message}) + "\n" for message in said)
+
+    found = loaded(program, lines)
+    assert "msgspec" in found
+    assert found & UNNEEDED == set()

@@ -218,7 +218,7 @@ def program(*args: str) -> Generator[Program]:
 
 
 def test_a_program_ends_with_its_client_and_leaves_in_order() -> None:
-    """LIFE-17."""
+    """LIFE-17, B071."""
     with program() as served:
         served.says("entered")
         served.call("wait")

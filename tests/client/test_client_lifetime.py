@@ -49,6 +49,7 @@ async def test_what_is_raised_inside_comes_out_as_itself() -> None:
 
 
 async def test_any_task_may_close_and_many_at_once() -> None:
+    """B094, B100."""
     before = living_tasks()
     client = await MCPClient.connect(offering(wait))
     lost: list[str] = []
@@ -84,6 +85,7 @@ async def test_a_client_closed_while_its_task_is_cancelled_is_closed() -> None:
 
 @pytest.mark.parametrize("revision", [None, LEGACY])
 async def test_connecting_may_be_cancelled_at_every_point_and_leaves_nothing(revision: str | None) -> None:
+    """B097."""
     lives: list[str] = []
 
     @asynccontextmanager
@@ -150,6 +152,8 @@ async def test_a_lifespan_that_fails_fails_the_connecting_with_its_own_error() -
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_asyncios_own_wait_for_goes_round_connecting() -> None:
+    """B097."""
+
     @asynccontextmanager
     async def life(server: MCPServer) -> AsyncGenerator[None]:
         await anyio.sleep_forever()
@@ -165,6 +169,7 @@ async def test_asyncios_own_wait_for_goes_round_connecting() -> None:
 
 @pytest.mark.parametrize("kind", ["logging", "progress"])
 async def test_a_callback_may_close_the_client_and_one_that_never_returns_does_not_keep_it_open(kind: str) -> None:
+    """B100."""
     before, closed, stuck = living_tasks(), anyio.Event(), anyio.Event()
 
     async def close(_: Any) -> None:
@@ -232,6 +237,7 @@ async def test_two_hundred_calls_at_once_half_of_them_cancelled_lose_nothing() -
 
 
 async def test_ten_clients_share_one_server_object() -> None:
+    """B071: it is set up once, also for those that come and go at the same time."""
     entered: list[str] = []
 
     @asynccontextmanager

@@ -26,7 +26,7 @@ def patient(default: float | None, timeout: float | None = None) -> MCPServer:
 
     @tool
     async def ask(ctx: Context) -> str:
-        given = {} if timeout is None else {"timeout": timeout}
+        given: dict[str, Any] = {} if timeout is None else {"timeout": timeout}
         try:
             return str(await ctx.confirm("Sure?", **given))
         except AskFailed as error:

@@ -24,7 +24,7 @@ def target(transport: str) -> MCPServer | StdioServer:
 @ways
 @pytest.mark.parametrize("revision", LEGACY)
 async def test_a_legacy_client_gets_the_revision_that_it_asks_for(revision: str, transport: str) -> None:
-    """LIFE-03, LIFE-04, LIFE-11, B103: ping works before, between and after; notices take no params."""
+    """LIFE-03, LIFE-04, LIFE-11, B077, B103: ping works before, between and after; notices take no params."""
     with anyio.fail_after(PATIENCE):
         async with serving(target(transport)) as raw:
             assert (await raw.call("p", "ping"))["result"] == {}
@@ -63,7 +63,7 @@ async def test_a_second_initialize_is_refused_and_changes_nothing(transport: str
 @ways
 @pytest.mark.parametrize("revision", LEGACY)
 async def test_requests_may_follow_the_handshake_without_waiting(revision: str, transport: str) -> None:
-    """LIFE-03: pipelined, they are answered in the terms that were agreed on."""
+    """LIFE-03, B077: pipelined, they are answered in the terms that were agreed on."""
     with anyio.fail_after(PATIENCE):
         async with serving(target(transport)) as raw:
             params = {"protocolVersion": revision, "capabilities": {}, "clientInfo": INFO}
@@ -82,7 +82,7 @@ async def test_requests_may_follow_the_handshake_without_waiting(revision: str, 
 
 @pytest.mark.parametrize("method", ["tools/list", "tools/call", "prompts/get", "logging/setLevel"])
 async def test_without_a_session_a_bare_request_is_refused_at_once(method: str) -> None:
-    """Neither silence nor an exit: a probing client learns from the answer."""
+    """B077: neither silence nor an exit; a probing client learns from the answer, and a handshake makes it good."""
     params = {"name": "echo", "arguments": {"text": "x"}, "level": "info"}
     with anyio.fail_after(PATIENCE):
         async with serving(make()) as raw:

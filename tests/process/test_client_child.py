@@ -14,6 +14,7 @@ import psutil  # type: ignore[import-untyped]
 import pytest
 
 from dedalus_mcp import ConnectionLost, MCPClient, RequestTimeout, StdioServer
+from tests.client.counting import back_to, living_tasks
 from tests.interaction.reach import PATIENCE, script, text_of
 
 SCRIPT = Path(__file__).with_name("scripted_server.py")
@@ -95,6 +96,37 @@ async def test_a_server_that_says_nothing_at_all_runs_out_of_time(revision: str 
         with pytest.raises(RequestTimeout, match="initialize"):
             await MCPClient.connect(server("sleeps", grace=0.1), revision=revision, timeout=0.2, probe_timeout=0.1)
     assert set(psutil.Process().children()) <= before
+
+
+async def test_waiting_for_so_long_with_asyncio_leaves_no_server_and_a_quiet_loop() -> None:
+    """B097: a server that never answers, and a connection without any timeout of its own."""
+    before, tasks = set(psutil.Process().children()), living_tasks()
+    with anyio.fail_after(PATIENCE):
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(MCPClient.connect(server("sleeps", grace=0.1), timeout=None, probe_timeout=60), 0.2)
+        assert set(psutil.Process().children()) <= before
+        await back_to(tasks)
+        await anyio.wait_all_tasks_blocked()
+        async with MCPClient.connect(server("plain")) as client:
+            await client.ping()
+
+
+@pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
+async def test_each_step_of_a_client_may_be_in_a_task_of_its_own_in_any_order(revision: str) -> None:
+    """B094: opened in one task, used in another, closed in a third, and not last in, first out."""
+    target, tasks = script("tests.interaction.server"), living_tasks()
+
+    async def connect() -> MCPClient:
+        return await MCPClient.connect(target, revision=revision, tools_list_changed=print)
+
+    with anyio.fail_after(PATIENCE):
+        first, second = [await asyncio.create_task(connect()) for _ in range(2)]
+        for client in (first, second):
+            assert text_of(await asyncio.create_task(client.call_tool("echo", {"text": "x"}))) == "x"
+        await asyncio.create_task(first.close())
+        assert text_of(await second.call_tool("echo", {"text": "y"})) == "y"
+        await asyncio.create_task(second.close())
+    await back_to(tasks)
 
 
 async def test_closing_ends_a_server_that_will_not_go_and_its_children(tmp_path: Path) -> None:

@@ -64,3 +64,22 @@ async def test_a_request_that_is_ended_by_force_is_left_and_its_call_goes_on() -
         assert request.status is None
         assert await client.use(2, "echo", text="on") == "on"
         assert request.status is None
+
+
+@pytest.mark.parametrize("how", ["delete", "close"])
+@pytest.mark.parametrize("revision", ["2025-06-18", "2025-11-25"])
+async def test_a_question_ends_with_its_session(how: str, revision: str) -> None:
+    """B023: the handler's cleanup has run, and nobody waits for an answer."""
+    story = Story()
+    async with serving(make(story=story)) as web:
+        client = await web.open(revision, {"elicitation": {}})
+        call = client.tool(1, "ask", message="Anybody?")
+        question = await call.message()
+        if how == "delete":
+            assert (await client.delete()).status == 204
+        else:
+            await web.app.aclose()
+        await call.ended()
+        await story.until("Anybody? over")
+
+        assert call.messages == [question]

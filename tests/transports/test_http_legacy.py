@@ -123,6 +123,26 @@ async def test_what_came_before_the_stream_was_opened_is_sent_first_in_order(rev
         assert not exchange.over
 
 
+@revisions
+async def test_changes_before_the_stream_was_opened_are_told_once_it_is(revision: str) -> None:
+    """B092: each kind once, whoever has changed what in the meantime."""
+    server = make()
+    async with serving(server) as web:
+        client = await web.open(revision)
+
+        @tool
+        async def another() -> None: ...
+
+        server.collect(another)
+        assert await client.use(1, "echo", text="on") == "on"
+        stream = await client.get()
+        told = await stream.message()
+        assert told["method"] == "notifications/tools/list_changed"
+        assert await client.use(2, "echo", text="on") == "on"
+
+        assert stream.messages == [told]
+
+
 async def test_what_waits_for_a_stream_that_is_never_opened_is_bounded() -> None:
     """B092."""
     async with serving(make()) as web:

@@ -125,10 +125,15 @@ def _counting(counted: list[str], *failures: Exception) -> MCPServer:
     return server
 
 
-async def test_the_lifespan_is_entered_once_before_the_first_request_and_left_at_the_end() -> None:
-    """B071."""
+@pytest.mark.parametrize(
+    "settings", [{}, {"stateless": True, "state_keys": [b"k" * 32]}], ids=["sessions", "stateless"]
+)
+async def test_the_lifespan_is_entered_once_before_the_first_request_and_left_at_the_end(
+    settings: dict[str, Any],
+) -> None:
+    """B071: however many sessions there are, and though there are none."""
     counted: list[str] = []
-    async with serving(_counting(counted)) as web:
+    async with serving(_counting(counted), **settings) as web:
         assert counted == []
         for revision in ALL:
             client = await web.open(revision)

@@ -65,11 +65,12 @@ def test_the_pauses_grow_up_to_a_bound_and_end() -> None:
 
 
 def test_pauses_are_spread() -> None:
+    """B091."""
     assert pauses(stream(attempts=2, first=1.0, jitter=1.0)) == [1.25, 2.5]
 
 
 def test_the_server_says_how_long_to_wait() -> None:
-    """HTTP-38: at least that, also beyond our bound; and never not at all."""
+    """HTTP-38, B091: at least that, also beyond our bound; and never not at all."""
     one = stream(attempts=2, longest=1.0)
     one.feed(b"retry: 5000\n\n")
     assert pauses(one) == [5, 5]
