@@ -49,6 +49,8 @@ if TYPE_CHECKING:
     from dedalus_mcp.server.decorators import resource_template as resource_template
     from dedalus_mcp.server.decorators import tool as tool
     from dedalus_mcp.server.dependencies import Depends as Depends
+    from dedalus_mcp.server.files import Directory as Directory
+    from dedalus_mcp.server.files import File as File
     from dedalus_mcp.server.guards import require_within_roots as require_within_roots
     from dedalus_mcp.server.hints import CacheHint as CacheHint
     from dedalus_mcp.server.server import MCPServer as MCPServer
@@ -80,9 +82,11 @@ _HOME = {
     "Declined": "dedalus_mcp.server.answers",
     "DedalusError": "dedalus_mcp.errors",
     "Depends": "dedalus_mcp.server.dependencies",
+    "Directory": "dedalus_mcp.server.files",
     "ElicitationConfig": "dedalus_mcp.server.config",
     "EraStore": "dedalus_mcp.client.era",
     "Field": "dedalus_mcp.schema.fields",
+    "File": "dedalus_mcp.server.files",
     "ForbiddenError": "dedalus_mcp.errors",
     "Form": "dedalus_mcp.client.form",
     "HttpServer": "dedalus_mcp_transports.http_serve",
@@ -139,9 +143,11 @@ __all__ = (
     "Declined",
     "DedalusError",
     "Depends",
+    "Directory",
     "ElicitationConfig",
     "EraStore",
     "Field",
+    "File",
     "ForbiddenError",
     "Form",
     "HttpServer",
