@@ -9,6 +9,7 @@ import anyio
 import pytest
 
 from dedalus_mcp import Icon, MCPClient, types
+from dedalus_mcp.types.keys import is_meta_key
 from dedalus_mcp.types.revisions import LEGACY, REVISIONS
 from tests.interaction.raw import Raw, Scripted, serving
 from tests.interaction.reach import PATIENCE
@@ -105,6 +106,8 @@ async def test_a_server_says_nothing_that_the_revision_does_not_know(revision: s
             await everything(raw, revision)
 
     assert [found for message in raw.heard for found in foreign(message, revision)] == []
+    keys = {path[-1] for message in raw.heard for path, _ in members(message) if "_meta" in path[-2:-1]}
+    assert [key for key in keys if not is_meta_key(key)] == []
     requests = {message["method"] for message in raw.heard if "id" in message and "method" in message}
     assert requests == ({"elicitation/create"} if revision in ("2025-06-18", "2025-11-25") else set())
     notices = {message["method"] for message in raw.heard if "id" not in message}
