@@ -19,10 +19,10 @@ from dedalus_mcp.errors import (
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
     MISSING_REQUIRED_CLIENT_CAPABILITY,
+    RESOURCE_NOT_FOUND,
     URL_ELICITATION_REQUIRED,
     CapabilityMissing,
     McpError,
-    ResourceNotFound,
 )
 from dedalus_mcp.jsonrpc.failures import only_mcp_error
 from dedalus_mcp.jsonrpc.inbound import Inbound
@@ -164,25 +164,22 @@ class Answering:
     async def _run(self, handled: Handled, params: Any, context: Context) -> Any:
         try:
             result = await handled(self.server, params)
-        except CapabilityMissing as error:
-            if not context.modern:
-                raise
-            data = {"requiredCapabilities": error.required}
-            raise McpError(MISSING_REQUIRED_CLIENT_CAPABILITY, error.message, data) from error
-        except ResourceNotFound as error:
-            if not context.modern:
-                raise
-            raise McpError(INVALID_PARAMS, error.message, error.data) from error
-        except McpError as error:
-            if error.code != URL_ELICITATION_REQUIRED or context.revision == LATEST_LEGACY:
-                raise
-            raise McpError(INTERNAL_ERROR, error.message) from error  # no other revision has that code
         except Exception as error:
-            if self.server.config.mask_errors or only_mcp_error(error) is not None:
+            told = self._told(error, context)
+            if told is error:
                 raise
-            logger.exception("%r failed", context.call.method)
-            raise McpError(INTERNAL_ERROR, f"Internal error: {described(error)}") from error
+            raise told from error
         return self._shaped(result, context.terms)
+
+    def _told(self, error: Exception, context: Context) -> Exception:
+        """Return what the client is told of an exception; as it is, it is an internal error."""
+        found = only_mcp_error(error)
+        if found is not None:
+            return _in_words_of(context, found)
+        if self.server.config.mask_errors:
+            return error
+        logger.error("%r failed", context.call.method, exc_info=error)
+        return McpError(INTERNAL_ERROR, f"Internal error: {described(error)}")
 
     def _shaped(self, result: Any, terms: Terms) -> Any:
         return complete(result, terms.revision, self.server.info)
@@ -206,6 +203,18 @@ class Answering:
         if not self.server.offers(method) or not (method in HANDLED or method in AT_ONCE):
             raise McpError(METHOD_NOT_FOUND, f"Method not found: {method:.80}")
         return terms
+
+
+def _in_words_of(context: Context, error: McpError) -> McpError:
+    """Return an error as the revision knows it: some codes belong to other revisions alone (RPC-27)."""
+    if context.modern and isinstance(error, CapabilityMissing):
+        data = {"requiredCapabilities": error.required}
+        return McpError(MISSING_REQUIRED_CLIENT_CAPABILITY, error.message, data)
+    if context.modern and error.code == RESOURCE_NOT_FOUND:
+        return McpError(INVALID_PARAMS, error.message, error.data)
+    if error.code == URL_ELICITATION_REQUIRED and context.revision != LATEST_LEGACY:
+        return McpError(INTERNAL_ERROR, error.message)
+    return error
 
 
 def _has_answers(params: InputResponseRequestParams) -> bool:

@@ -475,6 +475,8 @@ async def test_a_connection_takes_its_parked_calls_with_it(story: Story) -> None
 
 
 async def test_nobody_comes_back_and_the_call_is_cancelled_and_forgotten(story: Story) -> None:
+    """MRTR-07."""
+
     @tool
     async def held() -> str:
         try:
