@@ -14,6 +14,8 @@ from contextvars import ContextVar
 from functools import partial
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
+from anyio import lowlevel
+
 from dedalus_mcp.jsonrpc.inbound import Inbound
 from dedalus_mcp.jsonrpc.peer import Peer
 from dedalus_mcp.server.asker import Asker, LiveAsker
@@ -43,20 +45,14 @@ __all__ = ("LEVELS", "Context", "active_context", "current", "get_context", "pro
 P = ParamSpec("P")
 T = TypeVar("T")
 
-LEVELS: tuple[LoggingLevel, ...] = (
-    "debug",
-    "info",
-    "notice",
-    "warning",
-    "error",
-    "critical",
-    "alert",
-    "emergency",
-)
+LEVELS: tuple[LoggingLevel, ...] = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 _SEVERITY = {level: rank for rank, level in enumerate(LEVELS)}
 
 MAX_RETRY_SECONDS = 24 * 60 * 60
 """No client that waits longer comes again: nobody keeps events for so long."""
+
+TOLD_IN_A_ROW = 8
+"""Notices, sent or not, after which a handler that waits for nothing else lets the event loop go on."""
 
 current: ContextVar[Context] = ContextVar("dedalus_mcp.context")
 """The context of the call being answered; each call runs in a task of its own, so it is never reset."""
@@ -92,7 +88,7 @@ def progress(total: float | None = None, *, emit_hz: float = EMIT_HZ) -> Progres
 class Context(Asking):
     """One call, as its handler sees it.  Get it by `get_context()` or a parameter annotated `Context`."""
 
-    __slots__ = ("_call", "_lifespan", "_meta", "_parked", "_peer", "_progress", "_server", "_steps", "_terms")
+    __slots__ = ("_call", "_lifespan", "_meta", "_parked", "_peer", "_progress", "_server", "_steps", "_terms", "_told")
 
     def __init__(
         self, server: MCPServer, peer: Peer, call: Inbound, terms: Terms, meta: Mapping[str, Any] | None
@@ -106,6 +102,7 @@ class Context(Asking):
         self._progress = -math.inf  # the last progress reported
         self._parked: ParkedCall | None = None
         self._steps: Steps | None = None
+        self._told = 0  # notices
 
     @property
     def server(self) -> MCPServer:
@@ -284,7 +281,8 @@ class Context(Asking):
         if level not in _SEVERITY:
             raise ValueError(f"no log level {level!r}; legal are {', '.join(LEVELS)}")
         threshold = self._terms.log_level
-        if threshold is None or _SEVERITY[level] < _SEVERITY[threshold] or self._call.cancelled is not None:
+        if threshold is None or _SEVERITY[level] < _SEVERITY[threshold]:
+            await self._send(MESSAGE.name, None)
             return
         members: dict[str, Any] = {"msg": message}
         if isinstance(data, Mapping):
@@ -352,10 +350,10 @@ class Context(Asking):
         if progress <= self._progress:
             raise ValueError(f"progress rises with every report: {progress!r} after {self._progress!r}")
         self._progress = progress
-        token = self.progress_token
-        if token is not None and self._call.cancelled is None:
+        token, params = self.progress_token, None
+        if token is not None:
             params = ProgressNotificationParams(progressToken=token, progress=progress, total=total, message=message)
-            await self._send(PROGRESS.name, params)
+        await self._send(PROGRESS.name, params)
 
     async def close_sse_stream(self, *, retry: float | None = None) -> None:
         """Let the client poll: end the event stream of this call, and go on; the client comes again for the rest.
@@ -378,12 +376,16 @@ class Context(Asking):
             await channel.pause(None if retry is None else round(retry * 1000))
 
     async def _send(self, method: str, params: Any) -> None:
-        if self._call.finished:  # the reply is out: nothing of this call may follow it
+        call, channel = self._call, self._call.channel
+        cancelled = call.cancelled is not None
+        self._told = min(self._told, 0) - 1 if cancelled else self._told + 1  # a few last words are no matter
+        if not self._told % TOLD_IN_A_ROW:
+            await lowlevel.checkpoint()
+        if params is None or cancelled or call.finished:  # once the reply is out, nothing of its call may follow it
             return
-        channel = self._call.channel
         if channel.full:
             await channel.ready()
-            if self._call.finished or self._call.cancelled is not None:  # meanwhile
+            if call.finished or call.cancelled is not None:  # meanwhile
                 return
         self._peer.notify(method, shape(params, self._terms.revision), channel=channel)
         if channel.unsent:

@@ -28,6 +28,9 @@ def say(word: str) -> None:
 async def life(server: MCPServer) -> AsyncGenerator[None]:
     say("entered")
     yield
+    if os.environ.get("NEVER_LEAVES"):
+        say("leaving")
+        await anyio.sleep_forever()
     say("left")
 
 
@@ -61,6 +64,19 @@ async def never_ends() -> None:
 
 
 @tool
+async def never_stops_telling() -> None:
+    """Tell more than all buffers of a connection hold, and say so once nothing more is taken."""
+    number = 0
+    while True:
+        with anyio.move_on_after(0.5):
+            while True:
+                number += 1
+                await get_context().report_progress(number, message="x" * 10_000)
+        say("told much")
+        number += 1
+
+
+@tool
 async def asks() -> str:
     """Say which process asks, and in the result which has heard the answer."""
     say(f"asks {os.getpid()}")
@@ -74,7 +90,7 @@ async def asks() -> str:
 
 
 server = MCPServer("program", lifespan=life)
-server.collect(pid, hold_the_loop, finish_in, never_ends, asks)
+server.collect(pid, hold_the_loop, finish_in, never_ends, never_stops_telling, asks)
 
 if __name__ == "__main__":
     server.run("streamable-http", **json.loads(sys.argv[1]))

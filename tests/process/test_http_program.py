@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Generator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ import anyio
 import httpx
 import pytest
 
+from tests.interaction.raw import envelope
 from tests.interaction.reach import ENV, PATIENCE
 from tests.process.child import INHERITED
 from tests.process.http_client import MODERN, client_at
@@ -35,10 +36,11 @@ class Program:
     Args:
         log: Where it writes what it has to say.
         settings: What it calls `run` with.
+        environment: What it finds there besides.
         more: What `Popen` takes.
     """
 
-    def __init__(self, log: Path, settings: dict[str, Any], more: dict[str, Any]) -> None:
+    def __init__(self, log: Path, settings: dict[str, Any], environment: dict[str, str], more: dict[str, Any]) -> None:
         self._log = log
         with log.open("wb") as output:
             self.process = subprocess.Popen(
@@ -46,7 +48,7 @@ class Program:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
-                env={**INHERITED, **ENV},
+                env={**INHERITED, **ENV, **environment},
                 cwd=ROOT,
                 **more,
             )
@@ -78,8 +80,10 @@ class Program:
 
 
 @contextmanager
-def running(log: Path, more: dict[str, Any] | None = None, **settings: Any) -> Generator[Program]:
-    program = Program(log, {"port": 0, **settings}, more or {})
+def running(
+    log: Path, more: dict[str, Any] | None = None, environment: dict[str, str] | None = None, **settings: Any
+) -> Generator[Program]:
+    program = Program(log, {"port": 0, **settings}, environment or {}, more or {})
     try:
         yield program
     finally:
@@ -241,6 +245,56 @@ async def test_a_client_that_sends_too_much_or_too_slowly_is_let_go(
 
     assert code == 0
     assert not [line for line in said if "ERROR" in line or "Traceback" in line]
+
+
+@pytest.mark.parametrize("begun", [b"", HEAD], ids=["nothing", "half a head"])
+async def test_a_client_that_never_finishes_its_head_is_let_go(log: Path, begun: bytes) -> None:
+    with running(log, body_seconds=0.2) as program:
+        assert await anyio.to_thread.run_sync(answer_to, program.url, begun) == b""
+        async with client_at(program.url, MODERN) as client:
+            assert await client.tool(1, "pid") == str(program.process.pid)
+
+
+async def test_a_client_that_reads_nothing_or_sends_no_more_does_not_disturb_the_end(log: Path) -> None:
+    with running(log, drain_seconds=0) as program, ExitStack() as connections:
+        parts = httpx.URL(program.url)
+        call = json.dumps(
+            {
+                "jsonrpc": "2.0",
+                "id": 1,
+                "method": "tools/call",
+                "params": {"name": "never_stops_telling", "_meta": {**envelope(), "progressToken": 1}},
+            }
+        ).encode()
+        modern = f"MCP-Protocol-Version: {MODERN}\r\nMcp-Method: tools/call\r\nMcp-Name: never_stops_telling\r\n"
+        for sent in (
+            HEAD + b"Content-Length: 10\r\n\r\n{",
+            HEAD + modern.encode() + b"Content-Length: %d\r\n\r\n%b" % (len(call), call),
+        ):
+            connection = connections.enter_context(socket.socket())
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            connection.connect((parts.host, parts.port or 80))
+            connection.sendall(sent)
+        program.until(lambda: "told much" in program.said)
+        program.process.terminate()
+        code, said = await program.ends()
+
+    assert code == 0
+    assert said[-1] == "returned"
+    assert not [line for line in said if "ERROR" in line or "Traceback" in line]
+
+
+async def test_a_second_interrupt_ends_a_lifespan_that_never_ends(log: Path) -> None:
+    with running(log, environment={"NEVER_LEAVES": "1"}) as program:
+        async with client_at(program.url, MODERN) as client:
+            await client.tool(1, "pid")
+        program.process.send_signal(signal.SIGINT)
+        program.until(lambda: "leaving" in program.said)
+        program.process.send_signal(signal.SIGINT)
+        code, said = await program.ends()
+
+    assert code == 0
+    assert said[-1] == "returned"
 
 
 def sent_before_it_was_cut(url: str, limit: int) -> int:

@@ -49,6 +49,7 @@ class Exchange:
         faults: What was sent against the rules of ASGI.
         over: Whether it is complete.
         returned: Whether the application is done with it.
+        refused: How many parts of the response found the connection broken.
     """
 
     def __init__(
@@ -70,6 +71,8 @@ class Exchange:
         self.faults: list[Any] = []
         self.over = False
         self.returned = False
+        self.refused = 0
+        self._broken = False
         self._body = list(body) or [b""]
         self._parser = Events()
         self._whole = whole
@@ -117,6 +120,10 @@ class Exchange:
         """Close the connection."""
         self._gone = True
         self._change()
+
+    def break_off(self) -> None:
+        """Let what is sent find out that the connection is broken, before the application is told by `leave`."""
+        self._broken = True
 
     def finish(self, *pieces: bytes) -> None:
         """Send the rest of a body that was begun as a part."""
@@ -170,7 +177,9 @@ class Exchange:
         """Take a part of the response."""
         while self._stalled and not self._gone:
             await self._changed.wait()
-        if self._gone:
+        if self._gone or self._broken:
+            self.refused += 1
+            self._change()
             raise OSError("the client has left")
         begins = message["type"] == "http.response.start"
         if self.over or begins != (self.status is None):

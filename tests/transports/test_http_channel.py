@@ -10,6 +10,7 @@ from typing import Any
 import anyio
 import pytest
 
+from dedalus_mcp import MCPServer, get_context, tool
 from dedalus_mcp.transport import Reply
 from dedalus_mcp_transports.event_log import MemoryEventLog
 from dedalus_mcp_transports.http_channel import Form, PostChannel, StreamLog
@@ -223,6 +224,19 @@ async def test_a_modern_stream_that_has_begun_cancels_too() -> None:
         await call.done()
 
 
+async def test_a_modern_call_is_cancelled_though_what_was_sent_had_found_out_first() -> None:
+    """HTTP-21; many servers raise from `send` before they tell of the end by `receive`."""
+    story = Story()
+    async with serving(make(story=story), keep_alive_seconds=0.005) as web:
+        call = (await web.open(MODERN)).tool(1, "hold", key="a")
+        await story.until("a began")
+        call.break_off()
+        await call.until(lambda: call.refused)
+        call.leave()
+        await story.until("a cancelled")
+        await call.done()
+
+
 async def test_a_modern_call_is_cancelled_when_the_server_drops_its_task() -> None:
     """HTTP-21; some servers and middlewares cancel the application's task instead of telling it."""
     story = Story()
@@ -300,6 +314,42 @@ async def test_a_request_is_not_over_before_its_response_is_sent(revision: str, 
         slow.go_on()
 
         assert (await slow.reply())["id"] == 1
+
+
+@pytest.mark.parametrize("revision", ["2025-11-25", MODERN])
+@pytest.mark.parametrize("leaves", [True, False])
+async def test_a_handler_that_tells_without_a_pause_disturbs_nobody(revision: str, *, leaves: bool) -> None:
+    """It has its turns as everybody, whether it is read or not, and ends when it is cancelled."""
+    enough = 20_000
+    told = [0]
+    over = anyio.Event()
+
+    @tool
+    async def tell() -> None:
+        try:
+            while told[0] < enough:
+                told[0] += 1
+                await get_context().report_progress(told[0])
+        finally:
+            over.set()
+
+    @tool
+    async def look() -> str:
+        return str(told[0])
+
+    server = MCPServer("telling")
+    server.collect(tell, look)
+    async with serving(server) as web:
+        client, other = await web.open(revision), await web.open(revision)
+        call = client.tool(1, "tell", meta={"progressToken": 1})
+        await call.started()
+        if leaves:
+            call.leave()
+        assert int(await other.use(1, "look")) < enough // 10
+        await over.wait()
+
+    if leaves and revision == MODERN:
+        assert told[0] < enough // 10
 
 
 # The channel by itself.

@@ -422,13 +422,17 @@ async def test_a_client_that_has_left_can_still_cancel() -> None:
         assert len(running(web)) == 0
 
 
-async def test_a_client_that_leaves_is_asked_no_more() -> None:
+@pytest.mark.parametrize("found_out", [True, False], ids=["by what was sent", "by being told"])
+async def test_a_client_that_leaves_is_asked_no_more(*, found_out: bool) -> None:
     """Its stream cannot be resumed, so no answer would be of use to anybody."""
     story = Story()
-    async with stateless(make(story=story)) as web:
+    async with stateless(make(story=story), keep_alive_seconds=0.005) as web:
         client = await web.open("2025-11-25", ASKING)
         call = client.tool(1, "ask", message="?")
         await call.message()
+        if found_out:
+            call.break_off()
+            await call.until(lambda: call.refused)
         call.leave()
         await story.until("? over")
         await call.done()

@@ -176,8 +176,8 @@ class PostChannel:
         return self._send is not send or (self.over and not self._turn.taken)
 
     def read_by(self, send: Send) -> bool:
-        """Whether this connection is the one that the response goes out on, and it is not complete."""
-        return self._send is send and not (self.over or self.finishing)
+        """Whether this connection is the one that the response goes out on, and nothing has ended it but its reader."""
+        return self._send is send and not self.finishing
 
     def send(self, frame: bytes) -> None:
         """Queue a call or a notice."""
@@ -241,7 +241,7 @@ class PostChannel:
         async with self._turn:
             if self.over or self.answered is not None:
                 return
-            self.over = True
+            self.over = self.finishing = True
             if self._streaming:
                 await self._try(self._write(b"".join(self._events), more=False))
             else:

@@ -138,6 +138,7 @@ class HttpServer(Struct, frozen=True, kw_only=True):
         return DrainingServer(
             HttpApp(application, self.settings, bound_host=self.host),
             drain=self.drain_seconds,
+            patience=self.settings.body_seconds,
             supervisor=supervisor,
             log_level=self.log_level,
             h11_max_incomplete_event_size=self.settings.max_head,

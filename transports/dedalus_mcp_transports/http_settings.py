@@ -29,7 +29,8 @@ class HttpSettings(msgspec.Struct, frozen=True, kw_only=True):
         max_body: Bytes in a request body, at most.
         max_head: Bytes in what comes before it, names and values of headers and the target, at most.
         max_headers: How many headers a request may have; real ones have 10 to 40, and one for each mirrored argument.
-        body_seconds: How long a client may take to send a body, at least, and twice as long at most.
+        body_seconds: How long a client may take to send a body, at least, and twice as long at most; where the
+            package listens by itself, a head too.
         stateless: Keep no legacy sessions: their ids carry what was agreed on, and any process with the
             same `state_keys` takes them.  There are no subscriptions and no stream without a call then.
         state_keys: Secrets of at least 32 bytes, for what is sealed and given to clients: the first

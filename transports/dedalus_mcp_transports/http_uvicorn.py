@@ -27,7 +27,9 @@ __all__ = ("DrainingServer",)
 DEFAULT_MAX_HEAD = 64 << 10
 """Bytes of a head that is not complete: h11's own default."""
 CLOSING_SECONDS = 2
-"""How long uvicorn waits for connections after the drain, in seconds; by then none has anything to say."""
+"""How long connections may take to close after the drain, in seconds; by then none has anything to say."""
+TICKS = 10
+"""Ticks of uvicorn, of a tenth of a second, between two looks at the connections."""
 
 
 class DrainingServer(uvicorn.Server):
@@ -36,6 +38,7 @@ class DrainingServer(uvicorn.Server):
     Args:
         app: What it serves.
         drain: How long running calls may go on once it is told to end, in seconds.
+        patience: How long a connection may be open without a whole head of a request, in seconds, at least.
         supervisor: The process that looks after this one, if any.  Then it alone says when to end, by
             SIGTERM, since a terminal's SIGINT goes to all; or by its own end.
         settings: uvicorn's.
@@ -49,6 +52,7 @@ class DrainingServer(uvicorn.Server):
         app: HttpApp,
         *,
         drain: float,
+        patience: float,
         supervisor: int | None = None,
         **settings: Any,
     ) -> None:
@@ -65,6 +69,8 @@ class DrainingServer(uvicorn.Server):
         super().__init__(config)
         self._app = app
         self._drain = drain
+        self._patience = patience
+        self._silent: dict[Any, tuple[object, float]] = {}  # connections, the last request of each, and since when
         self._supervisor = supervisor
         self._draining: anyio.CancelScope | None = None
         self._over = False
@@ -81,6 +87,8 @@ class DrainingServer(uvicorn.Server):
 
     async def on_tick(self, counter: int) -> bool:
         """Whether it is to end."""
+        if counter % TICKS == 0:
+            self._let_go_of_the_silent(asyncio.get_running_loop().time())
         return await super().on_tick(counter) or (self._supervisor is not None and os.getppid() != self._supervisor)
 
     async def shutdown(self, sockets: list[socket] | None = None) -> None:
@@ -90,9 +98,37 @@ class DrainingServer(uvicorn.Server):
         with anyio.CancelScope() as self._draining:
             await self._app.aclose(0.0 if self.force_exit else self._drain)
         if self._draining.cancelled_caught:
-            await self._app.aclose()
+            with anyio.move_on_after(CLOSING_SECONDS):  # what was set up may take for ever to be taken down
+                await self._app.aclose()
+        await self._let_go()
         await super().shutdown(sockets)
         self._over = True
+
+    async def _let_go(self) -> None:
+        """Close the connections, in the end also those whose clients read nothing, or never finish their request."""
+        for connection in list(self.server_state.connections):
+            connection.shutdown()
+        with anyio.move_on_after(0 if self.force_exit else CLOSING_SECONDS):
+            while self.server_state.connections:  # noqa: ASYNC110 - uvicorn's own set, which tells nobody
+                await anyio.sleep(0.05)
+        for connection in list(self.server_state.connections):
+            connection.transport.abort()
+
+    def _let_go_of_the_silent(self, now: float) -> None:
+        """Close connections on which no request was begun, or not to the end of its head, for too long."""
+        silent: dict[Any, tuple[object, float]] = {}
+        for connection in list(self.server_state.connections):
+            cycle = getattr(connection, "cycle", None)
+            if cycle is not None and not cycle.response_complete:
+                continue
+            last, since = self._silent.get(connection, (cycle, now))
+            if last is not cycle:
+                since = now
+            if now - since > self._patience:
+                connection.transport.close()
+            else:
+                silent[connection] = cycle, since
+        self._silent = silent
 
     @contextmanager
     def capture_signals(self) -> Generator[None]:
