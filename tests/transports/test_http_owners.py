@@ -61,6 +61,24 @@ async def test_the_state_of_a_call_is_good_for_its_user_alone(stranger: str | No
         assert text(await alice.call(3, "tools/call", second)) == "1 2"
 
 
+async def test_a_sealed_state_is_good_for_its_user_alone_in_other_processes_too() -> None:
+    """SEC-04, ELIC-32: also in one that has never heard of the call."""
+    call: dict[str, Any] = {"name": "twice", "arguments": {}}
+    servers = [MCPServer("s", state_keys=[KEY]) for _ in range(2)]
+    for server in servers:
+        server.collect(twice)
+    async with proving(servers[0]) as here, proving(servers[1]) as there:
+        alice = await somebody(here, "alice").open(MODERN, ABLE)
+        retry = {**call, **answering(await alice.call(1, "tools/call", call), one=1)}
+
+        for stranger in ("mallory", None, ""):
+            mallory = await somebody(there, stranger, alice).open(MODERN, ABLE)
+            assert rejected(await mallory.call(1, "tools/call", retry))
+        alice = await somebody(there, "alice").open(MODERN, ABLE)
+        second = {**call, **answering(await alice.call(2, "tools/call", retry), two=2)}
+        assert text(await alice.call(3, "tools/call", second)) == "1 2"
+
+
 async def test_who_a_client_says_it_is_proves_nothing() -> None:
     """ELIC-30, HTTP-72: neither in its headers nor in its messages."""
     server = MCPServer("s")
