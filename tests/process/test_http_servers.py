@@ -32,11 +32,13 @@ class Program:
     Args:
         args: Which, and what it serves.
         log: Where it writes what it has to say.
+        port: Where it listens; any that is free if 0.
     """
 
-    def __init__(self, args: tuple[str, str], log: Path) -> None:
+    def __init__(self, args: tuple[str, str], log: Path, port: int = 0) -> None:
         with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
+            free.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            free.bind(("127.0.0.1", port))
             self.port = int(free.getsockname()[1])
         self.log = log
         self.paths = ["/mcp"]
@@ -73,8 +75,8 @@ class Program:
 
 
 @contextmanager
-def running(which: str, target: str, log: Path) -> Generator[Program]:
-    program = Program((which, target), log)
+def running(which: str, target: str, log: Path, port: int = 0) -> Generator[Program]:
+    program = Program((which, target), log, port)
     try:
         program.wait_until_it_listens()
         yield program
