@@ -6,12 +6,14 @@ from collections.abc import AsyncGenerator
 from typing import Any
 
 import anyio
+import psutil  # type: ignore[import-untyped]
 import pytest
 from anyio import wait_all_tasks_blocked
 
 from dedalus_mcp import MCPClient, ServerConfig, tool
 from tests.client.counting import back_to, living_tasks
 from tests.client.serving import BOTH, echo, offering, wait
+from tests.interaction.reach import PATIENCE, script
 from tests.transports.scripted_http import Asked, Talk, answering, scripted
 
 
@@ -63,6 +65,21 @@ async def test_clients_abandoned_at_any_point_over_http_leave_a_quiet_loop(revis
         await wait_all_tasks_blocked()
         async with MCPClient.connect(server.url, revision=revision) as client:
             assert (await client.call_tool("echo")).content == []
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+@BOTH
+async def test_clients_abandoned_at_any_point_over_stdio_leave_a_quiet_loop(revision: str) -> None:
+    """B095, B097: and no process."""
+    target, tasks, processes = script("tests.process.lifespan_server"), living_tasks(), set(psutil.Process().children())
+    with anyio.fail_after(PATIENCE):
+        for steps in (0, 1, 10, 100, 1000, 30_000):
+            await abandon(steps, target, revision=revision, tools_list_changed=print)
+        await back_to(tasks)
+        await wait_all_tasks_blocked()
+        assert set(psutil.Process().children()) <= processes
+        async with MCPClient.connect(target, revision=revision) as client:
+            await client.ping()
 
 
 @BOTH

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import anyio
 import pytest
 
 from dedalus_mcp import MCPClient
-from dedalus_mcp.errors import BadRequestError, MCPConnectionError, RequestTimeout, ServerError, SessionExpiredError
+from dedalus_mcp.errors import (
+    BadRequestError,
+    ConnectionLost,
+    MCPConnectionError,
+    RequestTimeout,
+    ServerError,
+    SessionExpiredError,
+)
 from dedalus_mcp_transports.http_client import StreamableHttp
 from dedalus_mcp_transports.http_stream import Reconnect
 from tests.transports.scripted_http import Asked, Script, Talk, event, legacy, scripted
@@ -71,6 +79,36 @@ async def test_a_lost_session_is_begun_anew_and_the_call_made_again() -> None:
     assert [asked.headers.get("mcp-session-id") for asked in posts][3:] == ["s1", "s1", None, "s2", "s2"]
     assert [error.status_code for error in told] == [404]
     assert server.count("DELETE") == 1
+
+
+async def test_whoever_hears_of_a_lost_session_may_close_the_client() -> None:
+    """B100: once, whatever is under way; and nothing is sent after that."""
+    restarted = Restarted()
+    closed = anyio.Event()
+    client: MCPClient
+
+    async def close(_: SessionExpiredError) -> None:
+        await client.close()
+        closed.set()
+
+    async with scripted(restarted.script) as server:
+        client = await MCPClient.connect(server.url, on_session_lost=close)
+        restarted.forget()
+        async with anyio.create_task_group() as group:
+
+            async def call() -> None:
+                with suppress(ConnectionLost):
+                    await client.call_tool("t")
+
+            for _ in range(5):
+                group.start_soon(call)
+            with anyio.fail_after(5):
+                await closed.wait()
+        await client.close()
+        before = len(server.asked)
+        with pytest.raises(ConnectionLost):
+            await client.call_tool("t")
+        assert len(server.asked) == before
 
 
 async def test_calls_that_find_out_at_once_share_one_new_session() -> None:

@@ -323,27 +323,48 @@ async def test_a_session_id_that_is_not_legal_fails_the_handshake() -> None:
             await MCPClient.connect(target(server.url))
 
 
-async def test_responses_are_closed_on_every_path() -> None:
-    """B088: two connections carry many calls, a tenth of them on streams with garbage."""
+async def garbage(talk: Talk, number: int) -> None:
+    """Answer a call with anything but its reply."""
+    match number % 5:
+        case 0:
+            await talk.stream(b"data: {\n\n")
+        case 1:
+            await talk.answer(200, b"{", content_type="application/json")
+        case 2:
+            await talk.answer(200)
+        case 3:
+            await talk.answer(501, b"x" * 100_000)
+        case _:
+            await talk.stream(b": nothing\n\n")
+
+
+@BOTH
+async def test_responses_are_closed_on_every_path(revision: str) -> None:
+    """B088: two connections carry many calls and notices, a tenth of them with garbage for an answer."""
     import httpx  # noqa: PLC0415 - the one test that brings a client of its own
 
     count = 0
 
     async def then(asked: Asked, talk: Talk) -> None:
         nonlocal count
+        if asked.what.startswith("notifications/"):
+            await talk.answer(202, b"a body that nobody needs")
+            return
         count += 1
         if count % 10:
             await talk.result({**EMPTY, "resultType": "complete"})
         else:
-            await talk.stream(b"data: {\n\n")
+            await garbage(talk, count // 10)
 
     limits = httpx.Limits(max_connections=2)
     good = bad = 0
-    async with scripted(answering(then, MODERN)) as server, httpx.AsyncClient(limits=limits, trust_env=False) as http:
-        async with MCPClient.connect(target(server.url, http_client=http)) as client:
+    async with scripted(answering(then, revision)) as server, httpx.AsyncClient(limits=limits, trust_env=False) as http:
+        own = target(server.url, http_client=http, listen=False)
+        async with MCPClient.connect(own, revision=revision, roots=[]) as client:
 
             async def call() -> None:
                 nonlocal good, bad
+                await client.notify_roots_list_changed()
                 try:
                     await client.call_tool("t")
                     good += 1
