@@ -265,6 +265,24 @@ async def test_a_legacy_call_goes_on_when_its_client_leaves() -> None:
         assert await client.use(1, "echo", text="the id is free") == "the id is free"
 
 
+@pytest.mark.parametrize("what", ["modern", "legacy", "stateless", "half a body"])
+async def test_no_request_is_over_without_a_response_though_nobody_reads_it(what: str) -> None:
+    """B083; middlewares log an error where an application says nothing."""
+    story = Story()
+    async with serving(make(story=story), stateless=what == "stateless") as web:
+        client = await web.open(MODERN if what == "modern" else "2025-11-25")
+        if what == "half a body":
+            call = client.send("POST", b"{", whole=False)
+            await anyio.wait_all_tasks_blocked()
+        else:
+            call = client.tool(1, "hold", key="a")
+            await story.until("a began")
+        call.leave()
+        await call.done()
+
+        assert call.refused == 1
+
+
 @eras
 async def test_leaving_is_no_news_for_the_log(revision: str, caplog: pytest.LogCaptureFixture) -> None:
     """B083, B047."""

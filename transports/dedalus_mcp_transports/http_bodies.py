@@ -15,7 +15,7 @@ import anyio
 from dedalus_mcp.errors import INVALID_REQUEST
 from dedalus_mcp.jsonrpc.tasks import Tasks
 from dedalus_mcp_transports.http_refusals import refuse
-from dedalus_mcp_transports.http_request import BodyTooLarge, Disconnected, HttpRequest, Receive, Send
+from dedalus_mcp_transports.http_request import GONE, BodyTooLarge, Disconnected, HttpRequest, Receive, Send, respond
 
 __all__ = ("Bodies",)
 
@@ -50,6 +50,8 @@ class Bodies:
         try:
             body = await request.body(receive, self._limit)
         except Disconnected:
+            if send in self._awaited:  # middlewares complain of a request without a response
+                await respond(send, GONE)
             return None
         except BodyTooLarge:
             if send in self._awaited:

@@ -23,10 +23,10 @@ from dedalus_mcp.jsonrpc.tasks import one_step
 from dedalus_mcp.transport import Reply
 from dedalus_mcp_transports import sse
 from dedalus_mcp_transports.event_log import EventLog, LoggedEvent
-from dedalus_mcp_transports.http_request import JSON, HttpRequest, Send, respond
+from dedalus_mcp_transports.http_request import GONE, JSON, HttpRequest, Send, respond
 from dedalus_mcp_transports.turn import Turn
 
-__all__ = ("Form", "PostChannel", "StreamLog", "always_ok", "start_stream")
+__all__ = ("Form", "PostChannel", "StreamLog", "always_ok", "answer_gone", "start_stream")
 
 logger = logging.getLogger("dedalus_mcp")
 
@@ -326,6 +326,12 @@ async def _complete(send: Send, turn: Turn) -> None:
     async with turn:  # after what is on its way there
         with suppress(Exception):  # whatever servers raise when the connection is closed
             await send({"type": "http.response.body", "body": b""})
+
+
+async def answer_gone(channel: PostChannel, send: Send) -> None:
+    """Answer a client that has left before its response began: middlewares complain of a request without one."""
+    if not channel.streaming:
+        await respond(send, GONE)
 
 
 async def start_stream(send: Send, headers: Any = ()) -> None:

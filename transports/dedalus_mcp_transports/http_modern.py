@@ -9,7 +9,7 @@ from __future__ import annotations
 from dedalus_mcp.jsonrpc.codec import Decoded
 from dedalus_mcp.jsonrpc.messages import Call
 from dedalus_mcp.transport import Application, Receiver
-from dedalus_mcp_transports.http_channel import Form, PostChannel
+from dedalus_mcp_transports.http_channel import Form, PostChannel, answer_gone
 from dedalus_mcp_transports.http_classify import status_of
 from dedalus_mcp_transports.http_life import Pulse
 from dedalus_mcp_transports.http_mirrors import Mirrors
@@ -62,7 +62,7 @@ class Modern:
                 receiver.close("the client closed the stream")
         if left:
             await receiver.idle()
-            await _gone(channel, send)
+            await answer_gone(channel, send)
 
     def stop(self) -> list[Receiver]:
         """Return the conversations that are going on."""
@@ -73,9 +73,3 @@ class Modern:
         for receiver in self._running:
             receiver.close(reason)
         return list(self._running.values())
-
-
-async def _gone(channel: PostChannel, send: Send) -> None:
-    """Answer something: middlewares complain of a request without a response."""
-    if not channel.streaming:
-        await respond(send, 499)

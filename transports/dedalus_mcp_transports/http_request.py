@@ -34,6 +34,8 @@ Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 logger = logging.getLogger("dedalus_mcp")
 
 JSON = (b"content-type", b"application/json")
+GONE = 499
+"""The status of what nobody will read: many web servers' number for a client that has left."""
 
 # Seconds until somebody between is asked again who says what was said already: not so often that it costs anything.
 ASK_AGAIN_SECONDS = 0.1

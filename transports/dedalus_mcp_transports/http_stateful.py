@@ -23,7 +23,7 @@ from dedalus_mcp.jsonrpc.tasks import Tasks
 from dedalus_mcp.transport import Application, Receiver, Reply
 from dedalus_mcp.types.revisions import MODERN
 from dedalus_mcp_transports.event_log import EventNotFound
-from dedalus_mcp_transports.http_channel import Form, PostChannel
+from dedalus_mcp_transports.http_channel import Form, PostChannel, answer_gone
 from dedalus_mcp_transports.http_classify import VERSION, Refused, Route, legacy_revision, status_of
 from dedalus_mcp_transports.http_headers import accepts
 from dedalus_mcp_transports.http_legacy import LegacySession, SessionStream
@@ -150,8 +150,11 @@ class Stateful:
         try:
             await self._pulse.attend(channel, receive, send)
         finally:  # also when the server ends this task by force
-            if channel.read_by(send):
+            left = channel.read_by(send)
+            if left:
                 channel.leave()
+        if left:
+            await answer_gone(channel, send)
 
     # GET and DELETE.
 

@@ -23,7 +23,7 @@ from dedalus_mcp.jsonrpc.messages import Call, Failure, Malformed, Message, Succ
 from dedalus_mcp.session import DEFAULT_LOG_LEVEL, Terms
 from dedalus_mcp.transport import Application, Receiver
 from dedalus_mcp.types import ClientCapabilities
-from dedalus_mcp_transports.http_channel import Form, PostChannel, always_ok
+from dedalus_mcp_transports.http_channel import Form, PostChannel, always_ok, answer_gone
 from dedalus_mcp_transports.http_classify import Refused, Route, legacy_revision
 from dedalus_mcp_transports.http_life import Pulse
 from dedalus_mcp_transports.http_posted import cancellations_in, is_replied_to
@@ -151,9 +151,12 @@ class Stateless:
             if not await channel.sent_soon():
                 await self._pulse.attend(channel, receive, send)
         finally:  # also when the server ends this task by force
-            if channel.read_by(send):
+            left = channel.read_by(send)
+            if left:
                 channel.leave()
                 receiver.lose("the client has left")
+        if left:
+            await answer_gone(channel, send)
 
 
 def _is_reply(item: Message | Malformed) -> TypeGuard[Success | Failure | Malformed]:
