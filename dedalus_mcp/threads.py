@@ -24,7 +24,7 @@ from anyio import from_thread, lowlevel, to_thread
 
 from dedalus_mcp.jsonrpc.loops import PerLoop
 
-__all__ = ("MAX_WAITING", "Threads", "wait")
+__all__ = ("MAX_WAITING", "Threads", "home", "wait")
 
 T = TypeVar("T")
 
@@ -80,6 +80,12 @@ def wait(awaitable: Awaitable[T]) -> T:
     if not answer:
         raise asyncio.CancelledError("the call is cancelled")  # trio has no words for it in threads
     return answer[0]
+
+
+def home() -> object | None:
+    """Return the event loop that this thread runs a handler for, as `current_loop` does; None elsewhere."""
+    place = _held.get(None)
+    return None if place is None or place.thread != threading.get_ident() else place.loop
 
 
 class _Pool:
@@ -139,6 +145,7 @@ class _Place:
 
     def __init__(self, pool: _Pool) -> None:
         self.is_lent = False
+        self.loop: object = pool.token.native_token
         self.thread: int | None = None
         self._pool = pool
         self._lock = threading.Lock()

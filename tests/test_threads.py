@@ -13,7 +13,8 @@ import anyio
 import pytest
 from anyio import lowlevel, wait_all_tasks_blocked
 
-from dedalus_mcp.threads import Threads, wait
+from dedalus_mcp.jsonrpc.tasks import current_loop
+from dedalus_mcp.threads import Threads, home, wait
 
 variable: ContextVar[str] = ContextVar("variable", default="unset")
 
@@ -367,3 +368,18 @@ async def test_nobody_waits_in_the_event_loop_or_in_a_strange_thread() -> None:
 
     with pytest.raises(RuntimeError, match="async def"):
         await Threads(1).run(deeper)
+
+
+async def test_a_handlers_thread_knows_its_event_loop_and_other_threads_know_none() -> None:
+    seen: list[object] = []
+
+    def look() -> None:
+        seen.append(home())
+        other = threading.Thread(target=lambda: seen.append(home()))
+        other.start()
+        other.join()
+
+    await Threads(1).run(look)
+
+    assert seen == [current_loop(), None]
+    assert home() is None

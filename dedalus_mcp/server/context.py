@@ -8,8 +8,10 @@ Layer: L4.
 
 from __future__ import annotations
 
+import logging
 import math
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping
+from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
@@ -18,35 +20,34 @@ from anyio import lowlevel
 
 from dedalus_mcp.jsonrpc.inbound import Inbound
 from dedalus_mcp.jsonrpc.peer import Peer
+from dedalus_mcp.jsonrpc.tasks import current_loop
 from dedalus_mcp.server.asker import Asker, LiveAsker
 from dedalus_mcp.server.asking import Asking
+from dedalus_mcp.server.log_forwarding import ClientLogHandler, named
+from dedalus_mcp.server.logs import Logs
 from dedalus_mcp.server.parked_call import ParkedCall
 from dedalus_mcp.server.progress import EMIT_HZ, ProgressTracker
 from dedalus_mcp.server.steps import Steps
 from dedalus_mcp.session import Terms
+from dedalus_mcp.threads import home
 from dedalus_mcp.transport import Resumable
 from dedalus_mcp.types import (
     ClientCapabilities,
     Implementation,
-    LoggingLevel,
-    LoggingMessageNotificationParams,
     ProgressNotificationParams,
     ProgressToken,
 )
 from dedalus_mcp.types.meta import PROGRESS_TOKEN_KEY
-from dedalus_mcp.types.methods import MESSAGE, PROGRESS
+from dedalus_mcp.types.methods import PROGRESS
 from dedalus_mcp.types.revisions import shape
 
 if TYPE_CHECKING:
     from dedalus_mcp.server.server import MCPServer
 
-__all__ = ("LEVELS", "Context", "active_context", "current", "get_context", "progress")
+__all__ = ("Context", "active_context", "current", "get_context", "progress")
 
 P = ParamSpec("P")
 T = TypeVar("T")
-
-LEVELS: tuple[LoggingLevel, ...] = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
-_SEVERITY = {level: rank for rank, level in enumerate(LEVELS)}
 
 MAX_RETRY_SECONDS = 24 * 60 * 60
 """No client that waits longer comes again: nobody keeps events for so long."""
@@ -85,10 +86,22 @@ def progress(total: float | None = None, *, emit_hz: float = EMIT_HZ) -> Progres
     return get_context().progress(total, emit_hz=emit_hz)
 
 
-class Context(Asking):
+class Context(Asking, Logs):
     """One call, as its handler sees it.  Get it by `get_context()` or a parameter annotated `Context`."""
 
-    __slots__ = ("_call", "_lifespan", "_meta", "_parked", "_peer", "_progress", "_server", "_steps", "_terms", "_told")
+    __slots__ = (
+        "_call",
+        "_lifespan",
+        "_loop",
+        "_meta",
+        "_parked",
+        "_peer",
+        "_progress",
+        "_server",
+        "_steps",
+        "_terms",
+        "_told",
+    )
 
     def __init__(
         self, server: MCPServer, peer: Peer, call: Inbound, terms: Terms, meta: Mapping[str, Any] | None
@@ -99,6 +112,7 @@ class Context(Asking):
         self._terms = terms
         self._meta = meta or {}
         self._lifespan = server.lifespan_value  # kept: it is looked up by event loop, and handlers run in threads
+        self._loop = current_loop() if server.forwards_logs else None
         self._progress = -math.inf  # the last progress reported
         self._parked: ParkedCall | None = None
         self._steps: Steps | None = None
@@ -186,6 +200,11 @@ class Context(Asking):
         return self._peer
 
     @property
+    def loop(self) -> object | None:
+        """The event loop that answers it, where somebody needs to know; else None."""
+        return self._loop
+
+    @property
     def finished(self) -> bool:
         """Whether the handler is over."""
         return self._call.finished if self._parked is None else self._parked.over
@@ -265,55 +284,30 @@ class Context(Asking):
             self._steps = Steps(self._rounds() if self.modern else None, self._server.threads)
         return self._steps
 
-    async def log(self, level: LoggingLevel, message: str, *, logger: str | None = None, data: Any = None) -> None:
-        """Send a log message to the client, unless its threshold is higher.
+    @contextmanager
+    def forwarding_logs(self, *names: str, level: int = logging.NOTSET) -> Generator[ClientLogHandler]:
+        """Send what these loggers are told within this call to its client, too, as long as the block is open.
+
+        Nothing else is changed about them, so they have to be enabled for what is to be heard:
+        see `dedalus_mcp.server.log_forwarding`.
 
         Args:
-            level: One of the eight syslog levels.
-            message: For people; sent as the member ``msg``.
-            logger: The name of the logger.
-            data: More members beside ``msg`` if it is a mapping, else the member ``data``.
+            names: Names of loggers as in `logging`, each for those beneath it as well.
+            level: From which level on, as in `logging`; the client has a threshold of its own.
 
         Raises:
-            ValueError: There is no such level.
-            LocalProtocolError: `data` is not JSON.
+            ValueError: There are no names.
         """
-        if level not in _SEVERITY:
-            raise ValueError(f"no log level {level!r}; legal are {', '.join(LEVELS)}")
-        threshold = self._terms.log_level
-        if threshold is None or _SEVERITY[level] < _SEVERITY[threshold]:
-            await self._send(MESSAGE.name, None)
-            return
-        members: dict[str, Any] = {"msg": message}
-        if isinstance(data, Mapping):
-            members = {**data, "msg": message}
-        elif data is not None:
-            members["data"] = data
-        await self._send(MESSAGE.name, LoggingMessageNotificationParams(level=level, logger=logger, data=members))
-
-    async def debug(self, message: str, *, logger: str | None = None, data: Any = None) -> None:
-        """Send a log message at level "debug"."""
-        await self.log("debug", message, logger=logger, data=data)
-
-    async def info(self, message: str, *, logger: str | None = None, data: Any = None) -> None:
-        """Send a log message at level "info"."""
-        await self.log("info", message, logger=logger, data=data)
-
-    async def notice(self, message: str, *, logger: str | None = None, data: Any = None) -> None:
-        """Send a log message at level "notice"."""
-        await self.log("notice", message, logger=logger, data=data)
-
-    async def warning(self, message: str, *, logger: str | None = None, data: Any = None) -> None:
-        """Send a log message at level "warning"."""
-        await self.log("warning", message, logger=logger, data=data)
-
-    async def error(self, message: str, *, logger: str | None = None, data: Any = None) -> None:
-        """Send a log message at level "error"."""
-        await self.log("error", message, logger=logger, data=data)
-
-    async def critical(self, message: str, *, logger: str | None = None, data: Any = None) -> None:
-        """Send a log message at level "critical"."""
-        await self.log("critical", message, logger=logger, data=data)
+        loggers = named(names)
+        self._loop = self._loop or home() or current_loop()
+        handler = ClientLogHandler(lambda: self if active_context() is self else None, level)
+        for logger in loggers:
+            logger.addHandler(handler)
+        try:
+            yield handler
+        finally:
+            for logger in loggers:
+                logger.removeHandler(handler)
 
     def progress(self, total: float | None = None, *, emit_hz: float = EMIT_HZ) -> ProgressTracker:
         """Return what tells the client how far the call is, as often as that changes and at most so often.
@@ -353,7 +347,7 @@ class Context(Asking):
         token, params = self.progress_token, None
         if token is not None:
             params = ProgressNotificationParams(progressToken=token, progress=progress, total=total, message=message)
-        await self._send(PROGRESS.name, params)
+        await self.tell(PROGRESS.name, params)
 
     async def close_sse_stream(self, *, retry: float | None = None) -> None:
         """Let the client poll: end the event stream of this call, and go on; the client comes again for the rest.
@@ -375,7 +369,13 @@ class Context(Asking):
         if isinstance(channel, Resumable) and not self._call.finished:
             await channel.pause(None if retry is None else round(retry * 1000))
 
-    async def _send(self, method: str, params: Any) -> None:
+    async def tell(self, method: str, params: Any) -> None:
+        """Send a notice that belongs to this call, once there is room; after the reply, none is.
+
+        Args:
+            method: Which notice.
+            params: None for one that nobody wants: nothing is sent, but the loop gets its turns.
+        """
         call, channel = self._call, self._call.channel
         cancelled = call.cancelled is not None
         self._told = min(self._told, 0) - 1 if cancelled else self._told + 1  # a few last words are no matter

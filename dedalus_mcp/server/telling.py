@@ -1,12 +1,16 @@
-"""Telling clients that something has changed: the part of a server's face for that.
+"""Telling clients of what they have not asked for: the part of a server's face for that.
 
 Layer: L4.
 """
 
 from __future__ import annotations
 
+import logging
+
 from dedalus_mcp.server import changes
 from dedalus_mcp.server.changes import SubscriptionBus
+from dedalus_mcp.server.context import Context, active_context
+from dedalus_mcp.server.log_forwarding import ClientLogHandler, named
 
 __all__ = ("Telling",)
 
@@ -16,9 +20,35 @@ class Telling:
 
     Attributes:
         bus: Where changes are published, also from code that cannot await.
+        forwards_logs: Whether `forward_logs` has been called.
     """
 
     bus: SubscriptionBus
+    forwards_logs: bool = False
+
+    def forward_logs(self, *names: str, level: int = logging.NOTSET) -> ClientLogHandler:
+        """Send what these loggers are told within calls to the clients of those calls, from the next call on.
+
+        Nothing else is changed about the loggers, so they have to be enabled for what is to be
+        heard.  `logging.Logger.removeHandler` undoes it.  See `dedalus_mcp.server.log_forwarding`.
+
+        Args:
+            names: Names of loggers as in `logging`, each for those beneath it as well.
+            level: From which level on, as in `logging`; every client has a threshold of its own.
+
+        Raises:
+            ValueError: There are no names.
+        """
+
+        def find() -> Context | None:
+            context = active_context()
+            return context if context is not None and context.server is self else None
+
+        handler = ClientLogHandler(find, level)
+        for logger in named(names):
+            logger.addHandler(handler)
+        self.forwards_logs = True
+        return handler
 
     async def notify_tools_list_changed(self) -> None:
         """Tell every client that listens that the list of tools has changed.

@@ -15,7 +15,8 @@ from dedalus_mcp import Context, MCPServer, get_context, tool
 from dedalus_mcp.jsonrpc.inbound import Inbound
 from dedalus_mcp.jsonrpc.messages import Call
 from dedalus_mcp.jsonrpc.peer import Peer
-from dedalus_mcp.server.context import LEVELS, active_context
+from dedalus_mcp.server.context import active_context
+from dedalus_mcp.server.logs import LEVELS
 from dedalus_mcp.session import Terms
 from dedalus_mcp.types import ClientCapabilities
 from tests.interaction.raw import Raw, serving
