@@ -18,9 +18,10 @@ from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 from anyio import lowlevel
-from msgspec import UnsetType
+from msgspec import UNSET, UnsetType
 
 from dedalus_mcp.errors import INVALID_PARAMS, METHOD_NOT_FOUND, AskFailed, McpError, NoActiveCall
+from dedalus_mcp.jsonrpc.clock import Timeout
 from dedalus_mcp.jsonrpc.tasks import being_cancelled
 from dedalus_mcp.schema.forms import SELECTS, RequestedForm, form_of
 from dedalus_mcp.schema.one_field import Reads
@@ -28,6 +29,7 @@ from dedalus_mcp.schema.page_urls import fault_of_page
 from dedalus_mcp.server.asker import Question, check_capability, not_legal
 from dedalus_mcp.server.asking_call import AskingCall
 from dedalus_mcp.server.audit import Audit
+from dedalus_mcp.server.journal import check_name
 from dedalus_mcp.server.pace import turn
 from dedalus_mcp.types import (
     ElicitRequestParams,
@@ -72,8 +74,14 @@ async def put(call: AskingCall, method: Method[P, R], question: Question, timeou
     """Put a question that is ready, and return the answer, decoded.
 
     Raises:
-        AskFailed: See `Asker.ask`.
+        AskFailed: See `Asker.ask`; or -32602, the key or the timeout is none.
     """
+    if question.key is not None:
+        with legally():
+            check_name("the key of a question", question.key)
+    if timeout is not None and timeout is not UNSET:
+        with legally():
+            Timeout(timeout)
     running = turn.get()
     if running is None:
         raw = await call.asker.ask(question, timeout)

@@ -15,17 +15,21 @@ from base64 import urlsafe_b64encode
 from collections import Counter
 from collections.abc import Mapping
 from hashlib import blake2b
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 
-from dedalus_mcp.errors import ErrorData
+from dedalus_mcp.errors import AskFailed, CapabilityMissing, ErrorData, LocalProtocolError
+from dedalus_mcp.jsonrpc.codec import encode_value
 
-__all__ = ("Abandoned", "Answer", "Fault", "Journal", "Outcome")
+__all__ = ("MAX_NAME", "Abandoned", "Answer", "Fault", "Journal", "Outcome", "check_name")
+
+MAX_NAME = 200
+"""Characters of a name that an author gives a question or a step: it travels with every round, both ways."""
 
 # Of a digest: 72 bits, so that no two questions of one call share a name by chance.
 _DIGEST_BYTES = 9
-_STEP = "\0"
+_STEP = "\0"  # no author's name has it
 
 
 class Answer(msgspec.Struct, frozen=True, tag="answer"):
@@ -35,9 +39,36 @@ class Answer(msgspec.Struct, frozen=True, tag="answer"):
 
 
 class Fault(msgspec.Struct, frozen=True, tag="fault"):
-    """The question came to nothing, and the handler was told so."""
+    """The question came to nothing, and the handler was told so.
 
-    error: ErrorData
+    Attributes:
+        error: What it was told, an `ErrorData`, as JSON.
+        required: The capability that was missing, if that was it.
+    """
+
+    error: bytes
+    required: dict[str, Any] | None = None
+
+    @classmethod
+    def of(cls, error: ErrorData, required: dict[str, Any] | None = None) -> Fault:
+        """Keep an error; data that is not JSON is left out.
+
+        Raises:
+            LocalProtocolError: The rest of it is not, either.
+        """
+        try:
+            return cls(encode_value(error, repair=True), required)
+        except LocalProtocolError:
+            return cls(encode_value(msgspec.structs.replace(error, data=None), repair=True), required)
+
+    def read(self) -> ErrorData:
+        """Return the error."""
+        return msgspec.json.decode(self.error, type=ErrorData)
+
+    def as_failure(self) -> AskFailed:
+        """Return what whoever asked was told by."""
+        error = self.read()
+        return AskFailed(error) if self.required is None else CapabilityMissing.of(error.message, self.required)
 
 
 class Abandoned(msgspec.Struct, frozen=True, tag="abandoned"):
@@ -94,8 +125,28 @@ class Journal:
         return _nth(base, self._occurrences[base])
 
 
+def check_name(what: str, name: object) -> None:
+    """See to it that something can be known by the name that its author gave it.
+
+    Args:
+        what: What it is the name of, for the error.
+        name: The name.
+
+    Raises:
+        TypeError: It is no text.
+        ValueError: It is empty, too long, or holds what cannot be written.
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"{what} is a text, not {name!r:.80}")
+    if not 0 < len(name) <= MAX_NAME or not name.isprintable():
+        raise ValueError(f"{what} is a text of 1 to {MAX_NAME} printable characters, not {name!r:.80}")
+
+
 def _nth(base: str, count: int) -> str:
-    return base if count == 1 else f"{base}.{count}"
+    # A name that ends as if it were counted is counted always: no two share one.
+    _, dot, end = base.rpartition(".")
+    counted = count > 1 or (dot and end.isdecimal())
+    return f"{base}.{count}" if counted else base
 
 
 def _digest(method: str, params: bytes) -> str:

@@ -26,7 +26,15 @@ import anyio
 from anyio.lowlevel import checkpoint
 from msgspec import UNSET, Raw, UnsetType
 
-from dedalus_mcp.errors import INTERNAL_ERROR, METHOD_NOT_FOUND, AskFailed, LocalProtocolError, McpError
+from dedalus_mcp.errors import (
+    INTERNAL_ERROR,
+    METHOD_NOT_FOUND,
+    AskFailed,
+    CapabilityMissing,
+    LocalProtocolError,
+    McpError,
+    NoActiveCall,
+)
 from dedalus_mcp.jsonrpc.codec import encode_value
 from dedalus_mcp.jsonrpc.failures import INTERNAL
 from dedalus_mcp.server.asker import Question, cannot_be_sent, refuse_in_step, timed_out
@@ -158,7 +166,8 @@ class ParkedCall:
             self.journal.record(name, Answer(bytes(waiting.result)))
             return waiting.result
         fault = waiting.fault or timed_out(waiting.question)
-        self.journal.record(name, Fault(fault.error))
+        required = fault.required if isinstance(fault, CapabilityMissing) else None
+        self.journal.record(name, Fault.of(fault.error, required))
         raise fault
 
     async def _put(self, waiting: OpenQuestion) -> None:
@@ -194,6 +203,7 @@ class ParkedCall:
             Whether a retry gets that, since the first request was answered with a round.
         """
         self.over = True
+        self._open.fail(NoActiveCall(METHOD_NOT_FOUND, "The call is over: who asked outlived its handler"))
         replied = self.first.finished
         outcome_kept = self._kept(outcome) if self.rounds.number > 0 else None
         if self._known:
@@ -287,7 +297,7 @@ class ParkedCall:
         elif isinstance(outcome, Answer):
             waiting.answer(Raw(outcome.result))
         elif isinstance(outcome, Fault):
-            waiting.fail(AskFailed(outcome.error))
+            waiting.fail(outcome.as_failure())
 
     # Rounds.
 
@@ -357,7 +367,7 @@ async def _replayed(outcome: Outcome) -> Raw:
     if isinstance(outcome, Answer):
         return Raw(outcome.result)
     if isinstance(outcome, Fault):
-        raise AskFailed(outcome.error)
+        raise outcome.as_failure()
     await anyio.sleep_forever()  # until what abandoned it does so again
     raise AssertionError("for ever is over")
 

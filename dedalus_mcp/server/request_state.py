@@ -16,7 +16,6 @@ import logging
 import time
 from hashlib import blake2b
 from secrets import token_urlsafe
-from typing import Any, TypeGuard, cast
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
@@ -149,19 +148,15 @@ def request_digest(method: str, params: Raw | UnsetType) -> bytes:
     """Return what request it is: its method, its target and its arguments, however they were written."""
     target = _Target() if params is UNSET else _decode_target(params)
     arguments = bytes(target.arguments)
-    asked = None if arguments in _NO_ARGUMENTS else _canonical(msgspec.json.decode(arguments))
-    bound = [method, target.name, target.uri, asked]
-    return blake2b(msgspec.json.encode(bound, order="sorted"), digest_size=16).digest()
+    asked = None if arguments in _NO_ARGUMENTS else _decode_arguments(arguments)
+    bound = msgspec.json.encode([method, target.name, target.uri, asked], order="sorted")
+    return blake2b(bound, digest_size=16).digest()
 
 
-def _canonical(value: Any) -> Any:
-    """The value with every number written in one way: some peers write 1 for 1.0."""
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    if isinstance(value, dict):
-        return {key: _canonical(item) for key, item in cast("dict[str, Any]", value).items()}
-    return [_canonical(item) for item in value] if _is_list(value) else value
+def _number(text: str) -> float:
+    """Read a number with a point or an exponent in one way: some peers write 1 for 1.0."""
+    value = float(text)
+    return int(value) if value.is_integer() else value
 
 
-def _is_list(value: Any) -> TypeGuard[list[Any]]:
-    return isinstance(value, list)
+_decode_arguments = msgspec.json.Decoder(float_hook=_number).decode

@@ -24,8 +24,8 @@ __all__ = ("BadState", "Rounds", "Take")
 
 _Answers: TypeAlias = dict[str, Any]
 _Packed: TypeAlias = tuple[int, dict[str, str], _Answers | None, dict[str, str], _Answers | None]
-_pack = msgspec.msgpack.Encoder().encode
-_unpack = msgspec.msgpack.Decoder(_Packed).decode
+_pack = msgspec.json.Encoder().encode  # JSON, as the answers are: other formats lack its long numbers
+_unpack = msgspec.json.Decoder(_Packed).decode
 
 
 class BadState(Exception):

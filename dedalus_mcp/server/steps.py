@@ -33,7 +33,7 @@ from dedalus_mcp.errors import (
 from dedalus_mcp.jsonrpc.codec import encode_value
 from dedalus_mcp.schema.signature import is_async, returned
 from dedalus_mcp.server.asker import in_step
-from dedalus_mcp.server.journal import Answer, Fault, Journal, Outcome
+from dedalus_mcp.server.journal import Answer, Fault, Journal, Outcome, check_name
 from dedalus_mcp.server.parked_call import ParkedCall
 
 if TYPE_CHECKING:
@@ -59,11 +59,13 @@ class Steps:
 
     def key(self, name: str) -> str:
         """Return what the next step of that name is known by: the same in every run, and unguessable."""
+        check_name("the name of a step", name)
         entry = self._journal.next_step(name).encode()
         return blake2b(entry, key=self._secret.encode(), digest_size=16).hexdigest()
 
     async def run(self, name: str, fn: Callable[[], Any]) -> Any:
         """Take a step, or return what it led to before: see `Context.step`."""
+        check_name("the name of a step", name)
         if in_step.get() is not None:
             raise RuntimeError(f"step {name!r} is inside of step {in_step.get()!r}: steps do not nest")
         if name in self._running:
@@ -78,16 +80,16 @@ class Steps:
         if isinstance(outcome, Answer):
             return _read(outcome.result, fn)
         assert isinstance(outcome, Fault), "steps are not abandoned"
-        raise StepError(name, outcome.error) from cause
+        raise StepError(name, outcome.read()) from cause
 
     async def _take(self, name: str, fn: Callable[[], Any]) -> tuple[Outcome, Exception | None]:
         with self._being_taken(name):
             try:
                 value = await self._called(fn)
             except McpError as error:
-                return Fault(error.error), error
+                return Fault.of(error.error), error
             except Exception as error:  # noqa: BLE001 - it is raised again, as every run of the call sees it
-                return Fault(ErrorData(INTERNAL_ERROR, f"{type(error).__name__}: {error}")), error
+                return Fault.of(ErrorData(INTERNAL_ERROR, f"{type(error).__name__}: {error}")), error
         try:
             return Answer(encode_value(value)), None
         except LocalProtocolError as error:

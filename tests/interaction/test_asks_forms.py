@@ -8,6 +8,7 @@ from typing import Any
 import anyio
 import pytest
 
+from dedalus_mcp import Context, MCPServer, tool
 from tests.ids import shown
 from tests.interaction.asked import Talking, asked, everywhere, text_of
 from tests.interaction.asking_server import make
@@ -200,6 +201,33 @@ async def test_the_authors_name_is_that_of_the_question_in_rounds() -> None:
             question = await talking.begin("named")
             assert "sure" in question["id"]
             assert await talking.text(question, accepting(confirm=True)) == "True"
+
+
+@asking
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"key": ""}, "the key of a question is a text of 1 to 200 printable characters"),
+        ({"key": "half \ud800"}, "the key of a question is a text of 1 to 200 printable characters"),
+        ({"timeout": -1}, "timeout: seconds is a number of seconds >= 0, not -1"),
+    ],
+    ids=shown,
+)
+async def test_a_key_or_a_time_that_is_none_is_refused_in_every_revision(
+    options: dict[str, Any], named: str, revision: str
+) -> None:
+    @tool
+    async def act(ctx: Context) -> str:
+        return f"{await ctx.confirm('Really?', **options)}"
+
+    server = MCPServer("asking")
+    server.collect(act)
+    with anyio.fail_after(PATIENCE):
+        async with asked(server, "", "memory", revision, ABLE) as talking:
+            reply = await talking.begin("act")
+
+    assert reply["result"]["isError"]
+    assert named in text_of(reply)
 
 
 @asking

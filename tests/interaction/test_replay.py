@@ -257,6 +257,36 @@ async def test_a_failed_step_is_replayed_as_the_same_failure(story: Story) -> No
     assert story.told == ["charged"]
 
 
+@pytest.mark.parametrize(
+    ("raised", "told"),
+    [
+        (McpError(-1, "no", {"n": 10**30}), f"no {{'n': {10**30}}}"),
+        (McpError(-1, "no", object()), "no None"),
+        (ValueError("half \ud800"), "ValueError: half \ufffd None"),
+    ],
+    ids=["long number", "no JSON", "half a character"],
+)
+async def test_a_step_may_fail_with_anything_and_every_run_is_told_the_same(raised: Exception, told: str) -> None:
+    def charge() -> None:
+        raise raised
+
+    @tool
+    async def pay() -> str:
+        with pytest.raises(StepError) as failed:
+            await get_context().step("charge", charge)
+        why = f"{failed.value.error.message} {failed.value.error.data}"
+        return f"{why} {await ask('sure')}"
+
+    with anyio.fail_after(PATIENCE):
+        async with serving(offering(pay)) as first, serving(offering(pay)) as second:
+            await first.open(MODERN, ABLE)
+            await second.open(MODERN, ABLE)
+            retry = answering(await Talk(first, "pay").call(), sure=1)
+            ends = [await Talk(raw, "pay").call(**retry) for raw in (first, second)]
+
+    assert [text(end) for end in ends] == [f"{told} 1"] * 2
+
+
 async def test_siblings_in_any_order_get_their_own_answers(story: Story) -> None:
     @tool
     async def many() -> list[Any]:

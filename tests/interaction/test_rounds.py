@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
 import anyio
 import pytest
+from anyio.lowlevel import checkpoint
 
 from dedalus_mcp import MCPServer, ServerConfig, get_context, tool
-from dedalus_mcp.errors import AskFailed, McpError
+from dedalus_mcp.errors import AskFailed, McpError, NoActiveCall
 from dedalus_mcp.jsonrpc.peer import Limits
 from dedalus_mcp.server.config import ParkingConfig
 from dedalus_mcp.types import ElicitRequestParams
@@ -200,6 +202,24 @@ async def test_an_answer_that_does_not_fit_the_form_is_told_to_the_handler_as_li
 
     assert end.startswith("-32602")
     assert "'n'" in end or '"n"' in end or "n:" in end
+
+
+async def test_an_answer_of_long_numbers_ends_the_call_as_any() -> None:
+    """JSON has no longest number: what keeps answers must not have one either."""
+
+    @tool
+    async def add() -> str:
+        return f"{await ask('one')}"
+
+    server = offering(add)
+    with anyio.fail_after(PATIENCE):
+        async with serving(server) as raw:
+            await raw.open(MODERN, ABLE)
+            talk = Talk(raw, "add")
+            retry = answering(await talk.call(), one=10**30)
+            ends = [await talk.call(**retry) for _ in range(2)]
+
+    assert [text(end) for end in ends] == [f"{10**30}"] * 2
 
 
 async def test_the_same_retry_once_more_gets_the_same_and_runs_nothing_twice(story: Story) -> None:
@@ -643,3 +663,21 @@ async def test_a_state_on_a_legacy_request_means_nothing() -> None:
         async with serving(offering(plain)) as raw:
             await raw.open("2025-11-25")
             assert text(await raw.call(1, "tools/call", name="plain", requestState="x")) == "plain"
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_a_question_that_outlives_its_handler_fails_and_waits_for_nobody() -> None:
+    late: list[asyncio.Task[int | str]] = []
+
+    @tool
+    async def leave() -> str:
+        late.append(asyncio.create_task(ask("late")))
+        await checkpoint()
+        return "left"
+
+    with anyio.fail_after(PATIENCE):
+        async with serving(offering(leave)) as raw:
+            await raw.open(MODERN, ABLE)
+            assert text(await Talk(raw, "leave").call()) == "left"
+            with pytest.raises(NoActiveCall, match="outlived its handler"):
+                await late[0]

@@ -58,6 +58,15 @@ def test_other_arguments_make_another_request(one: Any, other: Any) -> None:
     assert (of({"a": one}) == of({"a": other})) == same
 
 
+def test_arguments_may_be_nested_as_deeply_as_they_could_be_read() -> None:
+    deep = b"[" * 600 + b"]" * 600  # the parser itself ends near 1,000
+
+    one, other = (
+        request_digest("tools/call", Raw(b'{"name":"t","arguments":{"%b":%b}}' % (key, deep))) for key in (b"a", b"b")
+    )
+    assert one != other
+
+
 def test_target_and_method_belong_to_it_and_the_members_of_rounds_do_not() -> None:
     more = {"_meta": {"progressToken": 1}, "inputResponses": {"a": 1}, "requestState": "x"}
 
