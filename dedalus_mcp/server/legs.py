@@ -35,12 +35,16 @@ class Leg:
 class Legs:
     """Those of one call; the first request, whose task the handler runs in, is not one.
 
+    A retry that joins another in a process which runs the handler again has that one for its first.
+
     Args:
-        context: The call, as its handler sees it: what belongs to a request is that of the newest leg.
+        context: The call, as its handler sees it: what belongs to a request is that of the first
+            request until it is answered, and of the newest leg from then on.
     """
 
     def __init__(self, context: Context) -> None:
         self._context = context
+        self._first = context.call
         self._legs: list[Leg] = []
 
     def __bool__(self) -> bool:
@@ -51,14 +55,17 @@ class Legs:
         """A retry waits from now on."""
         leg = Leg(retry)
         self._legs.append(leg)
-        self._context.attach(retry)
+        if self._first.finished:
+            self._context.attach(retry)
         return leg
 
     def detach(self, leg: Leg) -> bool:
-        """A retry waits no more; return whether it was the last one, and has no outcome."""
+        """A retry waits no more; return whether it has no outcome, and nobody is left who waits for one."""
         if leg not in self._legs:
             return False
         self._legs.remove(leg)
+        if not self._first.finished:
+            return False
         if self._legs:
             self._context.attach(self._legs[-1].context)
         return not self._legs

@@ -329,12 +329,12 @@ class ParkedCall:
         if self.rounds.number >= MAX_ROUNDS:
             self._open.fail(AskFailed(INTERNAL_ERROR, f"The client was asked in {MAX_ROUNDS} rounds, the limit"))
         waiting = self._open.waiting()
-        if not waiting or self.cancelled is not None:
+        if not waiting or self.cancelled is not None or (self.first.finished and not self._legs):
             return
-        if self._legs:
-            self._legs.settle(self._round(waiting))
-        elif not self.first.finished:
-            self.first.peer.reply_early(self.first, self._round(waiting))
+        reply = self._round(waiting)
+        self._legs.settle(reply)
+        if not self.first.finished:
+            self.first.peer.reply_early(self.first, reply)
             if self.first.channel.unsent:  # by a task of its own: whoever asks may stop at any moment
                 self._parking.tasks.start(self.first.channel.flush, _nothing, detached=True)
 

@@ -49,7 +49,7 @@ class Seal:
             bound_to: What has to be the same when it is opened.
         """
         nonce = token_bytes(_NONCE_BYTES)
-        return urlsafe_b64encode(nonce + self._ciphers[0].encrypt(nonce, data, bound_to)).decode().rstrip("=")
+        return _text(nonce + self._ciphers[0].encrypt(nonce, data, bound_to))
 
     def open(self, text: str, bound_to: bytes) -> bytes | None:
         """Return what was sealed; None if it was not, not by these keys, or is bound to something else."""
@@ -59,6 +59,8 @@ class Seal:
             sealed = urlsafe_b64decode(text.encode("ascii") + b"=" * (-len(text) % 4))
         except (UnicodeEncodeError, binascii.Error):
             return None
+        if _text(sealed) != text:  # the decoder overlooks spare bits and characters that are none of its own
+            return None
         nonce, box = sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:]
         for cipher in self._ciphers:
             try:
@@ -66,6 +68,10 @@ class Seal:
             except (InvalidTag, ValueError):  # ValueError: too short
                 continue
         return None
+
+
+def _text(sealed: bytes) -> str:
+    return urlsafe_b64encode(sealed).decode().rstrip("=")
 
 
 def _cipher(key: bytes) -> AESGCM:

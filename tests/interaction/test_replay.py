@@ -170,6 +170,33 @@ async def test_a_replayed_retry_sent_twice_runs_once_in_that_process(story: Stor
     assert story.told.count("bought") == 1
 
 
+async def test_retries_that_joined_a_replay_all_get_its_next_round_and_one_that_leaves_ends_nothing() -> None:
+    go_on = anyio.Event()
+
+    @tool
+    async def act() -> str:
+        first = await ask("first")
+        await go_on.wait()
+        return f"{first} {await ask('second')}"
+
+    with anyio.fail_after(PATIENCE):
+        async with serving(offering(act)) as one, serving(offering(act)) as other:
+            await one.open(MODERN, ABLE)
+            await other.open(MODERN, ABLE)
+            retry = answering(await Talk(one, "act").call(), first=1)
+            talk = Talk(other, "act")
+            ids = [await talk.begin(**retry) for _ in range(3)]
+            await other.notify("notifications/cancelled", requestId=ids[-1])
+            await other.barrier()
+            go_on.set()
+            replies = [await other.hear() for _ in range(2)]
+            end = await talk.call(**answering(replies[0], second=2))
+
+    assert {reply["id"] for reply in replies} == set(ids[:2])
+    assert {frozenset(asked(reply)) for reply in replies} == {frozenset({"second"})}
+    assert text(end) == "1 2"
+
+
 async def test_a_bad_answer_is_refused_before_anything_runs_and_a_good_one_is_taken(story: Story) -> None:
     buy = buying(story)
     with anyio.fail_after(PATIENCE):
