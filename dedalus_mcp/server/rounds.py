@@ -111,11 +111,8 @@ class Rounds:
                 self._answered = given
                 return Take.FIRST
             return Take.AGAIN if given == self._answered else Take.STALE
-        if (
-            number == self.number - 1
-            and self.unanswered
-            and self._answered_before == _given(answers, self._asked_before)
-        ):
+        lost = number == self.number - 1 and self.unanswered  # the response that began the present round
+        if lost and self._answered_before == _given(answers, self._asked_before):
             return Take.BEFORE
         return Take.STALE
 

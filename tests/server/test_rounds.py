@@ -47,6 +47,19 @@ def test_what_was_not_asked_makes_no_other_answer() -> None:
     assert rounds.take(1, {**YES, "unknown": 1}) is Take.AGAIN
 
 
+def test_all_of_it_survives_packing() -> None:
+    rounds = Rounds()
+    rounds.ask({"a": "roots/list"})
+    rounds.take(1, YES)
+    rounds.ask({"b": "roots/list"})
+    again = Rounds.unpacked(rounds.packed())
+
+    assert (again.number, again.asked, again.unanswered) == (2, {"b": "roots/list"}, True)
+    assert again.take(1, YES) is Take.BEFORE
+    assert again.take(2, YES) is Take.FIRST
+    assert Rounds.unpacked(again.packed()).take(2, YES) is Take.AGAIN
+
+
 def test_numbers_may_be_written_in_any_way() -> None:
     rounds = Rounds()
     rounds.ask({"a": "elicitation/create"})
