@@ -1,7 +1,7 @@
 """The bodies of requests, bounded in size and in time.
 
 A client that sends a byte now and then would hold its connection for ever.  One task looks after
-all of them, only while there are any, so that a body which is there at once costs a dict entry.
+all of them, as long as any come, so that a body which is there at once costs a dict entry.
 
 Layer: L5.
 """
@@ -34,6 +34,7 @@ class Bodies:
         self._limit = limit
         self._seconds = seconds
         self._awaited: set[Send] = set()
+        self._came = False  # one, since the watcher looked last
         self._tasks = Tasks()
         self._watching: anyio.CancelScope | None = None
 
@@ -44,6 +45,7 @@ class Bodies:
             await self._too_large(send)
             return None
         self._awaited.add(send)
+        self._came = True
         if self._watching is None:
             self._watching = anyio.CancelScope()
             self._tasks.start(partial(self._watch, self._watching), lambda: None, detached=True)
@@ -70,9 +72,12 @@ class Bodies:
 
     async def _watch(self, scope: anyio.CancelScope) -> None:
         with scope:
-            while self._awaited:
+            quiet = False
+            while not quiet:
                 before = set(self._awaited)
+                self._came = False
                 await anyio.sleep(self._seconds)
+                quiet = not self._came
                 for send in before & self._awaited:
                     self._awaited.remove(send)
                     self._tasks.start(partial(self._too_slow, send), lambda: None, detached=True)
