@@ -71,7 +71,7 @@ def wait(awaitable: Awaitable[T]) -> T:
         if inspect.iscoroutine(awaitable):
             awaitable.close()
         raise RuntimeError(
-            "waiting here would stop the event loop, or is not in a handler's thread: make the handler `async def`"
+            "waiting here would stop the event loop, or is not in a handler's thread: `await` it, in an `async def`"
         )
     try:
         answer = from_thread.run(place.wait, awaitable)

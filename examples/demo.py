@@ -112,8 +112,7 @@ def text(block: types.ContentBlock) -> str:
 async def main() -> None:
     # The server is ours, so it may have our whole environment.
     target = StdioServer(sys.executable, [str(SERVER)], env=os.environ)
-    # On 2026-07-28, which both sides would choose, asking comes with a later release.
-    async with MCPClient.connect(target, elicitation=answer, logging=hear, revision="2025-11-25") as client:
+    async with MCPClient.connect(target, elicitation=answer, logging=hear) as client:
         print(f"Connected to {SERVER.name}, MCP {client.revision}: {client.instructions}")
         await show_prompts(client)
         await call(client, "deploy", env="staging")

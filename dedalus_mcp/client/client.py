@@ -20,6 +20,7 @@ from dedalus_mcp.client.any_request import ProgressHandler
 from dedalus_mcp.client.changes import ChangeRequests
 from dedalus_mcp.client.completing import CompletionRequests
 from dedalus_mcp.client.connecting import Connecting
+from dedalus_mcp.client.delivery import check_callback
 from dedalus_mcp.client.era import EraStore, Remembered
 from dedalus_mcp.client.handlers import Handlers
 from dedalus_mcp.client.link import Agreement, Link
@@ -116,7 +117,8 @@ class MCPClient(ChangeRequests, ResourceRequests, CompletionRequests):
     ) -> Connecting[MCPClient]:
         """Connect to a server.
 
-        What the client can do is declared exactly as handlers are given.
+        What the client can do is declared exactly as handlers are given.  Each takes one argument: the
+        params of what it answers or hears.
 
         Args:
             target: A URL; a `StdioServer`; an `MCPServer`, to be served in this process; a connection
@@ -157,7 +159,7 @@ class MCPClient(ChangeRequests, ResourceRequests, CompletionRequests):
             What to await for a client, or to enter with `async with` for one that is closed.
 
         Raises:
-            TypeError: `target` is nothing that can be connected to, or a handler no function.
+            TypeError: `target` is nothing that can be connected to, or a handler no function of one argument.
             ValueError: `revision` is none, a string no URL, a root no ``file:`` URI, an extension's
                 id none, `max_rounds` no count.
             OSError: The connection cannot be made; over HTTP an `MCPConnectionError`, whose
@@ -177,8 +179,7 @@ class MCPClient(ChangeRequests, ResourceRequests, CompletionRequests):
             RESOURCES_UPDATED: resource_updated,
         }
         for handler in (elicitation, elicitation_url, sampling, *callbacks.values()):
-            if handler is not None and not callable(handler):
-                raise TypeError(f"a handler is a function, not {handler!r}")
+            check_callback(handler)
         if max_rounds < 0:
             raise ValueError(f"max_rounds is a count >= 0, not {max_rounds!r}")
         answers = Answers(

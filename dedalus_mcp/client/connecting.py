@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Generator
 from types import TracebackType
-from typing import Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 __all__ = ("Connecting",)
 
@@ -41,3 +41,11 @@ class Connecting(Generic[ClientT]):
         client, self._client = self._client, None
         assert client is not None, "entered first"
         await client.close()
+
+    if not TYPE_CHECKING:  # checkers know already that there is nothing else
+
+        def __getattr__(self, name: str) -> Any:
+            raise AttributeError(
+                f"there is no {name!r:.80} before the connection is made: "
+                "`async with MCPClient.connect(...) as client`, or `client = await MCPClient.connect(...)`"
+            )

@@ -18,7 +18,7 @@ from msgspec import Raw, UnsetType
 from dedalus_mcp.jsonrpc.tasks import Tasks
 from dedalus_mcp.types.method import NotificationMethod
 
-__all__ = ("Deliveries", "Delivery", "hearing")
+__all__ = ("Deliveries", "Delivery", "check_callback", "hearing")
 
 logger = logging.getLogger("dedalus_mcp")
 
@@ -118,6 +118,29 @@ class Delivery(Generic[T]):
                 await returned
         except Exception:
             logger.warning("%s failed", _name(self._callback), exc_info=True)
+
+
+def check_callback(callback: Any) -> None:
+    """Refuse, where it is given, what could not be called when there is something to tell.
+
+    Raises:
+        TypeError: It is no function, or does not take one argument.
+    """
+    if callback is None:
+        return
+    if not callable(callback):
+        raise TypeError(f"a handler is a function, not {callback!r}")
+    try:
+        signature = inspect.signature(callback)
+    except (TypeError, ValueError):  # some written in C have none that could be read
+        return
+    try:
+        signature.bind(None)
+    except TypeError:
+        raise TypeError(
+            "a handler takes one argument, the params of what it answers or hears, "
+            f"as {_name(callback)}{signature!s:.80} does not"
+        ) from None
 
 
 def hearing(method: NotificationMethod[T], delivery: Delivery[T]) -> Callable[[Raw | UnsetType], None]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import typing
 from collections.abc import Mapping
+from dataclasses import is_dataclass
 from functools import lru_cache
 from typing import Any, Generic, NotRequired, Required, TypeVar, cast, get_args, get_origin
 
@@ -65,7 +66,7 @@ class TypedForm(Generic[T]):
             }
             self.form = RequestedForm(self.schema)
         except (NameError, TypeError, McpError) as error:
-            raise TypeError(f"{name} makes no form: {error}") from error
+            raise TypeError(f"{name} makes no form: {error}{_hint(annotation)}") from error
 
     def build(self, content: Any) -> T:
         """Return the instance that accepted content makes.
@@ -82,6 +83,13 @@ class TypedForm(Generic[T]):
         except msgspec.ValidationError as error:
             found = reasons(error, "content") or ["content: does not fit"]
             raise McpError(INVALID_PARAMS, "; ".join(found)) from None
+
+
+def _hint(annotation: Any) -> str:
+    """Return what to do about a class that is marked as a form, and as nothing whose fields could be read."""
+    bare = type(annotation) is type and "__annotations__" in vars(annotation)
+    read = hasattr(annotation, "__attrs_attrs__") or is_dataclass(annotation)
+    return "; decorate it with @dataclass, below @form" if bare and not read else ""
 
 
 def typed_form(annotation: Any) -> TypedForm[Any]:

@@ -8,16 +8,18 @@ from __future__ import annotations
 import inspect
 import logging
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     from dedalus_mcp.server.server import MCPServer
 
+    Enabled: TypeAlias = bool | Callable[[MCPServer], bool | Awaitable[bool]]
+else:  # no name that only checkers can resolve: `help` shows the specs' fields
+    Enabled = bool | Callable[[Any], Any]
+
 __all__ = ("Enabled", "is_enabled")
 
 logger = logging.getLogger("dedalus_mcp")
-
-Enabled: TypeAlias = "bool | Callable[[MCPServer], bool | Awaitable[bool]]"
 
 
 async def is_enabled(enabled: Enabled, server: MCPServer, name: str) -> bool:

@@ -127,7 +127,8 @@ def _message(item: Any) -> PromptMessage:
         return _said(item["role"], item["content"])
     if is_list(item) and len(item) == 2:
         return _said(item[0], item[1])
-    raise UnrenderableError(f"{_MESSAGE} Got {type(item).__name__}.")
+    instead = "str; a single tuple goes into a list, too" if isinstance(item, str) else type(item).__name__
+    raise UnrenderableError(f"{_MESSAGE} Got {instead}.")
 
 
 def _said(role: Any, content: Any) -> PromptMessage:

@@ -120,3 +120,25 @@ async def test_a_handler_that_is_none_is_refused_at_once() -> None:
     wrong: Any = "no function"
     with pytest.raises(TypeError, match="a handler is a function"):
         MCPClient.connect(wrong, resource_updated=wrong)
+
+
+@pytest.mark.parametrize("role", ["tools_list_changed", "resource_updated", "logging", "elicitation", "sampling"])
+def test_a_handler_that_could_never_be_called_is_refused_at_once(role: str) -> None:
+    def hear() -> None:
+        raise AssertionError
+
+    handlers: dict[str, Any] = {role: hear}
+    with pytest.raises(TypeError, match=r"takes one argument, the params .*hear\(\).* does not"):
+        MCPClient.connect("http://127.0.0.1/mcp", **handlers)
+
+
+def test_a_handler_whose_signature_cannot_be_read_is_taken() -> None:
+    unreadable: Any = type
+    heard: list[Any] = []
+    assert MCPClient.connect("http://127.0.0.1/mcp", logging=heard.append, resource_updated=unreadable)
+
+
+async def test_what_is_only_about_to_be_a_client_says_what_to_do() -> None:
+    client: Any = MCPClient.connect("http://127.0.0.1/mcp")
+    with pytest.raises(AttributeError, match=r"no 'call_tool' before the connection is made: `async with"):
+        await client.call_tool("any")

@@ -308,3 +308,11 @@ def test_a_class_that_makes_no_form_is_refused_where_it_is_written() -> None:
         @dataclasses.dataclass
         class Many:
             inner: list[Deploy]
+
+
+def test_a_class_that_was_to_be_a_dataclass_is_told_so() -> None:
+    with pytest.raises(TypeError, match="Bare has no JSON form; decorate it with @dataclass, below @form"):
+
+        @form
+        class Bare:
+            name: str

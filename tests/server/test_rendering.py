@@ -98,7 +98,10 @@ UNRENDERABLE: list[tuple[Any, str]] = [
     ([{"role": "user"}], "requires 'role' and 'content'"),
     ({"role": "user"}, "must include 'messages'"),
     ({"role": "system", "content": "hi"}, "role must be 'user' or 'assistant'"),
-    (("user", "hi"), r"must be PromptMessage, mapping, or \(role, content\) tuple. Got str"),
+    (
+        ("user", "hi"),
+        r"must be PromptMessage, mapping, or \(role, content\) tuple. Got str; a single tuple goes into a list",
+    ),
     ([("user", "a", "b")], "Got tuple"),
     ([None], "Got NoneType"),
     ([("system", "hi")], "role must be 'user' or 'assistant', not 'system'"),

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any, cast
 
+import msgspec
 import pytest
 
 from dedalus_mcp.server.specs import (
+    CompletionSpec,
     PromptSpec,
     ResourceSpec,
     ResourceTemplateSpec,
@@ -173,3 +176,9 @@ def test_icons_are_taken_as_such_or_as_mappings() -> None:
     wrong: Any = [7]
     with pytest.raises(TypeError):
         icons_of(wrong)
+
+
+@pytest.mark.parametrize("spec", [ToolSpec, PromptSpec, ResourceSpec, ResourceTemplateSpec, CompletionSpec])
+def test_the_fields_of_specs_can_be_looked_up(spec: type[Any]) -> None:
+    """Else `help(dedalus_mcp)` fails as a whole."""
+    assert inspect.signature(spec).parameters.keys() == {field.name for field in msgspec.structs.fields(spec)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 from hypothesis import example, given
@@ -283,3 +284,10 @@ def test_a_refusal_reflects_nothing_harmful_and_little(host: str, origin: str | 
     refusal = guard().check(host, origin)
 
     assert refusal is None or re.fullmatch(r"[A-Za-z0-9.:/_\[\]? ;()-]{1,240}", refusal.message)
+
+
+@pytest.mark.parametrize("name", ["allowed_hosts", "allowed_origins"])
+def test_one_text_is_no_list_of_names(name: str) -> None:
+    wrong: dict[str, Any] = {name: "*"}
+    with pytest.raises(ValueError, match=f"{name} is a list of names, not one text"):
+        TransportSecuritySettings(**wrong)

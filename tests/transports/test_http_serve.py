@@ -199,3 +199,9 @@ def test_an_environment_that_cannot_be_read_is_told_when_the_application_is_made
 ) -> None:
     with pytest.raises(ValueError, match=r"^MCP_ALLOWED_HOSTS: .*not 'http://x'"):
         app(monkeypatch, "http://x", "", "")
+
+
+@pytest.mark.parametrize("port", ["8000", 80.5, -1, 65536])
+def test_what_is_no_port_is_refused(port: Any) -> None:
+    with pytest.raises(ValueError, match="port is a number from 0 to 65535, not"):
+        HttpServer(port=port)

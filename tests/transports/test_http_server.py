@@ -468,3 +468,9 @@ async def test_a_websocket_is_refused() -> None:
         await web.app({"type": "websocket", "path": "/mcp", "headers": []}, receive, send)
 
     assert sent == ["websocket.close"]
+
+
+def test_a_principal_that_nobody_tells_is_refused_at_once() -> None:
+    wrong: Any = "alice"
+    with pytest.raises(ValueError, match="principal is a function of ASGI's scope, not 'alice'"):
+        HttpSettings(principal=wrong)

@@ -44,11 +44,19 @@ class TransportSecuritySettings(msgspec.Struct, frozen=True, kw_only=True):
             or none, `name:port`, `name:*`, or `*` for any.  IPv6 addresses stand in brackets.
         allowed_origins: Web pages that may call, in place of the default: `scheme://name` (on
             the scheme's own port), `scheme://name:port`, `scheme://name:*`, or `*` for any.
+
+    Raises:
+        ValueError: One of the two is one text.
     """
 
     enable_dns_rebinding_protection: bool = True
     allowed_hosts: list[str] = []
     allowed_origins: list[str] = []
+
+    def __post_init__(self) -> None:
+        for name in ("allowed_hosts", "allowed_origins"):
+            if isinstance(getattr(self, name), str):
+                raise ValueError(f"{name} is a list of names, not one text")
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> TransportSecuritySettings:

@@ -72,7 +72,7 @@ class HttpServer(Struct, frozen=True, kw_only=True):
     log_level: str = "warning"
 
     def __post_init__(self) -> None:
-        if self.port is not None and not 0 <= self.port <= 65535:
+        if self.port is not None and self.port not in range(65536):
             raise ValueError(f"port is a number from 0 to 65535, not {self.port!r:.40}")
         if self.workers < 1:
             raise ValueError(f"workers must be at least 1, not {self.workers!r:.40}")

@@ -123,7 +123,7 @@ class HttpApp:
     async def _serve(self, request: HttpRequest, receive: Receive, send: Send) -> None:
         by_sse = self._is_sse(request.scope)
         if not by_sse and not self._is_here(request.scope):
-            await respond(send, 404, b"Not found")
+            await respond(send, 404, b"Not found: MCP is served at another path, by default /mcp")
             return
         if not await self._lets_in(request, send):
             return

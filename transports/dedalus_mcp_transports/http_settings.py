@@ -89,4 +89,6 @@ class HttpSettings(msgspec.Struct, frozen=True, kw_only=True):
                 raise ValueError(f"{name} must be more than 0, not {getattr(self, name)!r:.40}")
         if isinstance(self.cors_origins, str):
             raise ValueError("cors_origins is a list of origins, not one text")
+        if not callable(self.principal):
+            raise ValueError(f"principal is a function of ASGI's scope, not {self.principal!r:.80}")
         key_bytes(self.state_keys)
