@@ -5,8 +5,8 @@ Layer: L4.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, contextmanager
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -89,6 +89,9 @@ class MCPServer(Telling, Requests, Serving):
             sealed: then any process that has them goes on with such a call, also after a restart.  The
             first seals, all open.  Needs the extra `seal`.  Where there are none, `DEDALUS_MCP_STATE_KEYS` is
             read (keys separated by commas) when an HTTP application is made.
+        allow_dynamic_tools: Whether tools may be registered, removed and allowed while clients are served,
+            who hear of it then.  False fixes them once the lifespan has begun: then a list that was read
+            holds, and code that runs later cannot add to what clients trust.
         on_ask: Is told of every question to a client when it is over, see `AskRecord`.  A plain `def`,
             called in the event loop.
 
@@ -97,6 +100,7 @@ class MCPServer(Telling, Requests, Serving):
         ImportError: There are state keys, and the extra `seal` is not installed.
 
     Attributes:
+        allow_dynamic_tools: As given.
         instructions: As given.
         config: As given.
         http_security: As given.
@@ -128,8 +132,10 @@ class MCPServer(Telling, Requests, Serving):
         http_security: TransportSecuritySettings | None = None,
         subscription_bus: SubscriptionBus | None = None,
         state_keys: Sequence[bytes | str] = (),
+        allow_dynamic_tools: bool = True,
         on_ask: OnAsk | None = None,
     ) -> None:
+        self.allow_dynamic_tools = allow_dynamic_tools
         self.instructions = instructions
         self.http_security = http_security
         self.on_ask = on_ask
@@ -316,9 +322,12 @@ class MCPServer(Telling, Requests, Serving):
         self._seal = Seal(keys) if keys else None
         self.state_keys = keys
 
-    def running(self) -> AbstractAsyncContextManager[Any]:
+    @asynccontextmanager
+    async def running(self) -> AsyncGenerator[Any]:
         """Hold the lifespan open; every connection that is served does."""
-        return self._lifespan.running()
+        async with self._lifespan.running() as value:
+            self.tools.fixed = not self.allow_dynamic_tools
+            yield value
 
     def answering(self, session: ServerSession | None = None) -> Answering:
         """Return what answers one connection.

@@ -84,12 +84,14 @@ class Tools:
     Attributes:
         offered: Whether there are tools, or were: clients that have been told so still ask.
         conditional: Whether a function decides on any of them.
+        fixed: Whether they may not change any more: the server has begun to serve.
         places: Their order, for pages of the list.
     """
 
     def __init__(self, server: MCPServer) -> None:
         self.offered = False
         self.conditional = False
+        self.fixed = False
         self._server = server
         self.places = Places("name")
         self._by_name: dict[str, _Registered] = {}
@@ -133,7 +135,9 @@ class Tools:
 
         Raises:
             TypeError: `names` is one string.
+            RuntimeError: They are fixed.
         """
+        self._check_open()
         if isinstance(names, str):
             raise TypeError(f"allow_tools takes several names, or None; not {names!r:.80}")
         before = self.names
@@ -147,7 +151,9 @@ class Tools:
         Raises:
             TypeError: Its signature cannot be published, or it has no name.
             ImportError, ValueError: A schema that it is given cannot be enforced.
+            RuntimeError: They are fixed.
         """
+        self._check_open()
         tool = _Registered(fn, spec)
         if tool.definition.name in self._by_name:
             logger.warning("tool %r is registered twice: the last one counts", tool.definition.name)
@@ -162,7 +168,9 @@ class Tools:
 
         Raises:
             KeyError: There is none of that name.
+            RuntimeError: They are fixed.
         """
+        self._check_open()
         del self._by_name[name]
         self.places.remove(name)
         self._server.bus.publish(changes.TOOLS)
@@ -193,6 +201,13 @@ class Tools:
         except InvalidArguments as error:
             return failed(f"Invalid arguments for tool {name!r}: {error}")
         return await self._run(tool, values, in_process=in_process)
+
+    def _check_open(self) -> None:
+        if self.fixed:
+            raise RuntimeError(
+                "Tool mutation attempted after server startup. "
+                "Enable allow_dynamic_tools=True to permit runtime changes."
+            )
 
     def _there(self) -> Iterator[_Registered]:
         return (

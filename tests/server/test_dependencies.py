@@ -488,6 +488,27 @@ async def test_messages_that_a_renderer_yields_are_read_while_what_it_depends_on
     assert events == ["+a", "reads", "-a"] * 2
 
 
+async def test_what_a_resource_gives_piece_by_piece_is_read_while_what_it_depends_on_is_there() -> None:
+    events: list[str] = []
+    dep = log_of(events, "a", sync=False)
+
+    @resource("a://later")
+    async def later(dep: str = Depends(dep)) -> AsyncIterator[str]:
+        events.append("reads")
+        yield dep
+
+    @resource("a://plain")
+    def plain(dep: str = Depends(dep)) -> Iterator[str]:
+        events.append("reads")
+        yield dep
+
+    server = offering(later, plain)
+    for uri in server.resource_uris:
+        (contents,) = (await server.invoke_resource(uri)).contents
+        assert getattr(contents, "text", None) == "a"
+    assert events == ["+a", "reads", "-a"] * 2
+
+
 @pytest.mark.parametrize("sync", [True, False], ids=["sync", "async"])
 async def test_what_a_handler_raises_passes_through_and_is_what_it_was(sync: bool) -> None:
     events: list[str] = []

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import anyio
@@ -259,3 +261,42 @@ async def test_in_process_the_same_tools_are_there() -> None:
     assert (await server.invoke_tool("a")).isError
     with pytest.raises(McpError, match="Unknown tool: b"):
         await server.invoke_tool("b")
+
+
+async def test_fixed_tools_change_until_the_server_serves_and_no_more() -> None:
+    @asynccontextmanager
+    async def lifespan(server: MCPServer) -> AsyncGenerator[None]:
+        server.collect(named("found in the database"))
+        yield
+
+    server = offering(named("a"), named("b"), named("c"), lifespan=lifespan, allow_dynamic_tools=False)
+    server.tools.remove("c")
+    server.allow_tools(["a", "found in the database"])
+    heard = heard_by(server)
+    async with MCPClient.connect(server) as client:
+        heard.clear()
+        for change in (
+            partial(server.collect, named("d")),
+            partial(server.tools.remove, "a"),
+            partial(server.tools.remove, "nothing"),
+            partial(server.allow_tools, None),
+        ):
+            with pytest.raises(RuntimeError, match="Tool mutation attempted after server startup") as raised:
+                change()
+            assert "Enable allow_dynamic_tools=True to permit runtime changes." in str(raised.value)
+        assert [each.name for each in (await client.list_tools()).tools] == ["a", "found in the database"]
+
+    assert heard == []
+    assert server.tools.definition("d") is None  # nothing is kept of what was refused
+
+
+async def test_tools_change_at_any_time_else_and_clients_hear_of_it() -> None:
+    """TOOL-20."""
+    server = offering(named("a"))
+    heard = heard_by(server)
+    async with MCPClient.connect(server) as client:
+        server.collect(named("b"))
+        server.allow_tools(["b"])
+        assert [each.name for each in (await client.list_tools()).tools] == ["b"]
+
+    assert heard == [TOOLS, TOOLS]
