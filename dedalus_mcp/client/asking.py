@@ -22,7 +22,7 @@ class Asking:
     def __init__(self) -> None:
         self._asks: dict[str, Ask] = {}
         self._answers: dict[str, InputResponse] = {}
-        self._failure: Exception | None = None
+        self._failure: BaseException | None = None
 
     def add(self, key: str, ask: Ask) -> None:
         """Add the question of that key."""
@@ -35,7 +35,7 @@ class Asking:
             over: Returns when it does.
 
         Raises:
-            Exception: What the first question that failed raised.
+            BaseException: What the first question that failed raised.
         """
         async with anyio.create_task_group() as group:
             group.start_soon(self._watch, over, group.cancel_scope)
@@ -53,16 +53,16 @@ class Asking:
     async def _run(self, key: str, ask: Ask, scope: anyio.CancelScope) -> None:
         try:
             self._answers[key] = await ask()
-        except Exception as error:  # noqa: BLE001 - raised where it can be caught: not in a group
-            self._fail(key, error, scope)
         except anyio.get_cancelled_exc_class() as cancelled:
             if not is_foreign(cancelled):
                 raise
             self._fail(key, RuntimeError("what a handler waited for was cancelled"), scope)
+        except BaseException as error:  # noqa: BLE001 - raised where it can be caught: not in a group
+            self._fail(key, error, scope)
         if len(self._answers) == len(self._asks):
             scope.cancel()
 
-    def _fail(self, key: str, error: Exception, scope: anyio.CancelScope) -> None:
+    def _fail(self, key: str, error: BaseException, scope: anyio.CancelScope) -> None:
         if self._failure is None:
             error.add_note(f"raised by the handler that answers the server's question {key!r:.80}")
             self._failure = error

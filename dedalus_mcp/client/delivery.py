@@ -15,7 +15,7 @@ import anyio
 import msgspec
 from msgspec import Raw, UnsetType
 
-from dedalus_mcp.jsonrpc.tasks import Tasks
+from dedalus_mcp.jsonrpc.tasks import Tasks, ends_the_task
 from dedalus_mcp.types.method import NotificationMethod
 
 __all__ = ("Deliveries", "Delivery", "check_callback", "hearing")
@@ -116,8 +116,10 @@ class Delivery(Generic[T]):
             returned = self._callback(value)
             if inspect.isawaitable(returned):
                 await returned
-        except Exception:
-            logger.warning("%s failed", _name(self._callback), exc_info=True)
+        except BaseException as error:
+            if ends_the_task(error):
+                raise
+            logger.warning("%s failed", _name(self._callback), exc_info=error)
 
 
 def check_callback(callback: Any) -> None:

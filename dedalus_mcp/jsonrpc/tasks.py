@@ -21,7 +21,7 @@ from typing import Any, TypeAlias
 
 import anyio
 
-__all__ = ("Tasks", "being_cancelled", "current_loop", "is_foreign", "one_step")
+__all__ = ("Tasks", "being_cancelled", "current_loop", "ends_the_task", "is_foreign", "one_step")
 
 logger = logging.getLogger("dedalus_mcp")
 
@@ -130,3 +130,13 @@ def is_foreign(cancellation: BaseException) -> bool:
     On asyncio both raise the same error; trio has none that could wander.
     """
     return isinstance(cancellation, asyncio.CancelledError) and not being_cancelled()
+
+
+def ends_the_task(error: BaseException) -> bool:
+    """Whether what user code has raised must leave the task that runs it: its own cancellation, or an interrupt.
+
+    Anything else, `SystemExit` too, is one more failure of that code: it would end the whole program.
+    """
+    if isinstance(error, KeyboardInterrupt | GeneratorExit):
+        return True
+    return isinstance(error, anyio.get_cancelled_exc_class()) and not is_foreign(error)

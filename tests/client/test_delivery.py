@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from functools import partial
 from typing import Any
@@ -64,6 +65,49 @@ async def test_a_failing_callback_is_logged_and_hears_the_rest(caplog: pytest.Lo
     assert len(caplog.records) == 2
     assert "hear failed" in caplog.records[0].getMessage()
     assert caplog.records[0].exc_info is not None
+
+
+def raising(error: BaseException) -> Any:
+    async def hear(value: int) -> None:
+        raise error
+
+    return hear
+
+
+async def await_what_is_cancelled(value: int) -> None:
+    if anyio.get_cancelled_exc_class() is not asyncio.CancelledError:
+        raise SystemExit  # only asyncio has tasks that anybody may cancel
+    task = asyncio.ensure_future(asyncio.sleep(60))
+    task.cancel()
+    await task
+
+
+@pytest.mark.parametrize(
+    "fail",
+    [
+        raising(SystemExit(1)),
+        raising(BaseExceptionGroup("several", [SystemExit(1), KeyError()])),
+        await_what_is_cancelled,
+    ],
+    ids=["exit", "group", "cancelled"],
+)
+async def test_whatever_leaves_a_callback_is_the_end_of_neither_it_nor_the_program(
+    fail: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """B011, B076: it is logged, and what waits is heard."""
+    heard: list[int] = []
+
+    async def hear(value: int) -> None:
+        heard.append(value)
+        await fail(value)
+
+    delivery = Delivery(hear, Deliveries())
+    for value in range(3):
+        delivery.put(value)
+    await wait_all_tasks_blocked()
+
+    assert heard == [0, 1, 2]
+    assert len(caplog.records) == 3
 
 
 async def test_the_newest_are_kept_for_a_callback_that_is_too_slow(caplog: pytest.LogCaptureFixture) -> None:

@@ -11,7 +11,7 @@ import anyio
 import pytest
 
 from dedalus_mcp.jsonrpc.inbound import Inbound
-from dedalus_mcp.jsonrpc.tasks import Tasks, being_cancelled, current_loop, is_foreign, one_step
+from dedalus_mcp.jsonrpc.tasks import Tasks, being_cancelled, current_loop, ends_the_task, is_foreign, one_step
 from tests.jsonrpc.wire import Answers, call, conversing, remains, success
 
 place: contextvars.ContextVar[str] = contextvars.ContextVar("place", default="nowhere")
@@ -208,3 +208,31 @@ def test_host_with_an_eager_task_factory_is_served_like_any_other() -> None:
         assert remains(conversation.peer) == 0
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("error", "ends"),
+    [
+        (KeyboardInterrupt(), True),
+        (GeneratorExit(), True),
+        (SystemExit(), False),
+        (ValueError(), False),
+        (BaseExceptionGroup("several", [SystemExit()]), False),
+    ],
+    ids=repr,
+)
+async def test_only_an_interrupt_ends_the_task_of_user_code(error: BaseException, ends: bool) -> None:
+    assert ends_the_task(error) is ends
+
+
+async def test_its_own_cancellation_ends_the_task_of_user_code() -> None:
+    found: list[bool] = []
+    with anyio.CancelScope() as scope:
+        scope.cancel()
+        try:
+            await anyio.sleep_forever()
+        except BaseException as error:
+            found.append(ends_the_task(error))
+            raise
+
+    assert found == [True]
