@@ -146,11 +146,12 @@ async def test_nothing_runs_on_for_bodies_that_have_come() -> None:
     await back_to(before)
 
 
-async def test_what_still_sends_its_body_at_the_end_does_not_hold_it_up() -> None:
+async def test_what_still_sends_its_body_at_the_end_is_told_and_does_not_hold_it_up() -> None:
     before = living_tasks()
     async with serving(make()) as web:
         half = web.client().send("POST", b'{"json', whole=False)
         assert (await web.client().initialize("2025-11-25")).status == 200
-        half.leave()
-        await half.done()
+        await web.app.aclose()
+
+        assert (await half.ended()).status == 503
     await back_to(before)

@@ -14,7 +14,7 @@ import anyio
 
 from dedalus_mcp.errors import INVALID_REQUEST
 from dedalus_mcp.jsonrpc.tasks import Tasks
-from dedalus_mcp_transports.http_refusals import refuse
+from dedalus_mcp_transports.http_refusals import refuse, refuse_while_draining
 from dedalus_mcp_transports.http_request import GONE, BodyTooLarge, Disconnected, HttpRequest, Receive, Send, respond
 
 __all__ = ("Bodies",)
@@ -65,10 +65,13 @@ class Bodies:
             self._awaited.discard(send)
 
     def stop(self) -> None:
-        """Look after nobody any more, until the next is read."""
+        """Read no body to its end any more: whoever has not sent it is told that the server ends."""
         if self._watching is not None:
             self._watching.cancel()
             self._watching = None
+        waiting, self._awaited = self._awaited, set()
+        for send in waiting:
+            self._tasks.start(partial(refuse_while_draining, send), lambda: None, detached=True)
 
     async def _watch(self, scope: anyio.CancelScope) -> None:
         with scope:
