@@ -26,12 +26,13 @@ class Serving:
     def asgi_app(self, *, bound_host: str | None = None, **settings: Unpack[AppOptions]) -> ASGIApp:
         """Return an ASGI application that serves streamable HTTP, of every revision at one path.
 
-        It mounts anywhere, needs no lifespan and answers one where it is offered.
+        It mounts anywhere, needs no lifespan and answers one where it is offered.  Mounted at "/tools"
+        it answers at "/tools/mcp" (with the setting `path` as it is), and at "/tools/" too.
 
         Args:
             bound_host: The host that it will be reached at, where that is known: then it is
                 allowed besides loopback.
-            settings: The fields of `dedalus_mcp_transports.http_settings.HttpSettings`.
+            settings: The fields of `dedalus_mcp.HttpSettings`; `host` and `port` are for what serves it.
 
         Raises:
             TypeError: There is no such setting.
@@ -45,7 +46,7 @@ class Serving:
         """Serve until the client ends, or the program is told to stop (SIGINT, SIGTERM), and return then.
 
         Args:
-            transport: "stdio"; "streamable-http", on 127.0.0.1 and port 8000 or `PORT`, with
+            transport: "stdio"; "streamable-http", or "http" for short, on 127.0.0.1 and port 8000 or `PORT`, with
                 `settings`; an `HttpServer`, which has its own; something that opens the program's own
                 connection, such as `ServerStdio(max_frame=...)`; or a connection (`Duplex`) to serve
                 one client on, which no signal ends.
