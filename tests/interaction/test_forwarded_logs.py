@@ -5,14 +5,15 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import anyio
 import pytest
 
-from dedalus_mcp import Context, MCPServer, tool
+from dedalus_mcp import Context, MCPClient, MCPServer, tool, types
 from dedalus_mcp.server.log_forwarding import MAX_UNSENT
 from dedalus_mcp.types.revisions import MODERN, REVISIONS
-from tests.interaction.reach import PATIENCE
+from tests.interaction.reach import PATIENCE, Heard
 from tests.transports.asgi import serving
 
 every = pytest.mark.parametrize("revision", REVISIONS)
@@ -125,3 +126,36 @@ async def test_a_flood_of_records_is_cut_off_for_a_client_that_does_not_read(app
     assert reply["result"]["content"][0]["text"] == "done"
     assert 0 < len(notices) <= 2 * MAX_UNSENT
     assert len(notices) + handler.dropped == 5000
+
+
+@pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
+async def test_progress_and_records_go_on_after_a_question(app: logging.Logger, revision: str) -> None:
+    """PROG-03: they follow the request that waits for the call at the moment."""
+
+    @tool
+    async def work(ctx: Context) -> bool:
+        async with ctx.progress(total=3) as bar:
+            await bar.advance(message="before")
+            app.info("before")
+            agreed = await ctx.confirm("Go on?")
+            await bar.advance(2, message="after")
+            app.info("after")
+        return agreed
+
+    def yes(params: types.ElicitRequestParams) -> types.ElicitResult:
+        return types.ElicitResult(action="accept", content={"confirm": True})
+
+    server = MCPServer("test")
+    server.collect(work)
+    server.forward_logs("forwarded.http")
+    told, logged = Heard[Any](), Heard[Any]()
+    with anyio.fail_after(PATIENCE):
+        async with MCPClient.connect(server, revision=revision, elicitation=yes, logging=logged) as client:
+            await client.set_logging_level("info")
+            result = await client.call_tool("work", progress=told)
+            steps = [(each.progress, each.message) for each in await told.wait(2)]
+            texts = [each.data["msg"] for each in await logged.wait(2)]
+
+    assert result.structuredContent == {"result": True}
+    assert steps == [(1, "before"), (3, "after")]
+    assert texts == ["before", "after"]
