@@ -22,7 +22,7 @@ _RULE = r"-{3,}\s*"
 _FIELD = r":(param|parameter|arg|argument|key|keyword|type|return|returns|rtype|raises?|except|exception)\b.*?:"
 _SPHINX_WORDS = {"param", "parameter", "arg", "argument", "key", "keyword"}
 _ENTRY = {
-    "google": r"\*{0,2}(\w+)\s*(?:\(.*?\))?\s*:(?:\s+(.*))?",
+    "google": r"`{0,2}\*{0,2}(\w+)`{0,2}\s*(?:\(.*?\))?\s*:(?:\s+(.*))?",
     "numpy": r"(\*{0,2}\w+(?:\s*,\s*\*{0,2}\w+)*)\s*(?::.*)?()",
     "sphinx": r":(?:param|parameter|arg|argument|key|keyword)\s+(?:[^:]*\s)?\*{0,2}(\w+)\s*:\s*(.*)",
 }
@@ -67,7 +67,7 @@ def _section(lines: list[str], at: int) -> tuple[str, int, int]:
             end += 1
         return named if named != "parameters" else "numpy", at + 2, end
     if line.endswith(":") and named != "text":
-        return named if named != "parameters" else "google", at + 1, _indented(lines, at + 1)
+        return named if named != "parameters" else "google", at + 1, _section_end(lines, at + 1)
     return "text", at, at + 1
 
 
@@ -79,6 +79,14 @@ def _indented(lines: list[str], at: int) -> int:
     while at < len(lines) and (not lines[at] or lines[at][0].isspace()):
         at += 1
     return at
+
+
+def _section_end(lines: list[str], at: int) -> int:
+    end = _indented(lines, at)
+    if at == 1 and end == at:  # nothing else shows how far the lines below are indented by the section
+        while end < len(lines) and lines[end]:
+            end += 1
+    return end
 
 
 def _texts(lines: list[str], entry: str, names: Collection[str]) -> dict[str, str]:

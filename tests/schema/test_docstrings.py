@@ -119,3 +119,43 @@ def test_odd_sections_are_no_error(doc: str, texts: dict[str, str]) -> None:
 
 def test_a_line_that_only_looks_like_a_header_stays() -> None:
     assert split("\nThings to know:\n    all of it", ()) == ("Things to know:\n    all of it", {})
+
+
+def alone(a: int, b: int) -> None:
+    """Args:
+    a: First.
+    b: Second,
+        in full.
+    """
+
+
+def followed(a: int) -> None:
+    """Args:
+        a: First.
+
+    Returns:
+        Something.
+
+    More text.
+    """
+
+
+def test_a_docstring_may_begin_with_a_section() -> None:
+    assert split(alone.__doc__, {"a", "b"}) == ("", {"a": "First.", "b": "Second, in full."})
+    assert split(followed.__doc__, {"a"}) == ("More text.", {"a": "First."})
+    assert split("Args:\na: First.\n\nMore text.", {"a"}) == ("More text.", {"a": "First."})
+
+
+@pytest.mark.parametrize("marks", ["`", "``"])
+def test_names_may_be_marked_as_code(marks: str) -> None:
+    doc = f"Do it.\n\nArgs:\n    {marks}a{marks} (int): First.\n    {marks}*b{marks}: Second."
+
+    assert split(doc, {"a", "b"}) == ("Do it.", {"a": "First.", "b": "Second."})
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"], ids=repr)
+@pytest.mark.parametrize("indent", ["  ", "    ", "\t"], ids=repr)
+def test_line_ends_and_tabs_make_no_difference(indent: str, end: str) -> None:
+    doc = end.join(["Do it.", "", "Args:", f"{indent}a: First.", f"{indent}b: Second."])
+
+    assert split(doc, {"a", "b"}) == ("Do it.", {"a": "First.", "b": "Second."})
