@@ -55,7 +55,7 @@ async def text_at(server: MCPServer, uri: str) -> str:
 
 
 async def test_functions_of_every_kind_are_read() -> None:
-    """B147: whatever can be called, and awaited."""
+    """B139, B147: whatever can be called, and awaited; plain functions in threads, unless they are to run inline."""
 
     class Reader:
         async def __call__(self) -> str:

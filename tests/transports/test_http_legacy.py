@@ -182,7 +182,7 @@ async def test_the_streams_of_sessions_do_not_mix() -> None:
 
 
 async def test_a_silent_stream_is_kept_alive() -> None:
-    """HTTP-24, B082."""
+    """HTTP-24, B082: by comments; no ping is sent that a client might not answer."""
     async with serving(make(), keep_alive_seconds=0.005) as web:
         exchange = await (await web.open("2025-11-25")).get()
         await exchange.until(lambda: exchange.comments >= 4)
