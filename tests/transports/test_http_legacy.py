@@ -501,6 +501,24 @@ async def test_a_call_whose_session_ends_before_its_first_step_is_answered() -> 
         assert (end.status, call.status) == (204, 404)
 
 
+async def test_a_reader_that_reads_nothing_does_not_hold_up_the_end_of_its_session() -> None:
+    """Nor do its other streams stay open if the connection that ended it is gone at once."""
+    story = Story()
+    async with serving(make(story=story), always_stream=True, keep_alive_seconds=0.005) as web:
+        client = await web.open("2025-11-25")
+        stalled, read = client.tool(1, "hold", key="a"), client.tool(2, "hold", key="b")
+        await stalled.started()
+        stalled.stall()
+        await read.started()
+        end = await client.delete()
+        await read.ended()
+        stalled.go_on()
+        await stalled.ended()
+
+        assert end.status == 204
+        assert "a cancelled" in story.told
+
+
 async def test_a_session_forgets_its_streams_when_their_calls_are_over() -> None:
     story = Story()
     async with serving(stepping(story)) as web:

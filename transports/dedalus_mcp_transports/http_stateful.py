@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
+from functools import partial
 
 import anyio
 
@@ -203,8 +204,9 @@ class Stateful:
         if session is not None and request.session_id is not None:
             self._sessions.remove(request.session_id)
             unanswered = session.close("the client ended the session")
+            if unanswered:  # each ends at its reader's pace
+                self._tasks.start(partial(end_all, unanswered, 404), lambda: None, detached=True)
             await respond(send, 204)
-            await end_all(unanswered, 404)
 
     async def _session_of(self, request: HttpRequest, send: Send) -> LegacySession | None:
         id = request.fields.one(SESSION)
