@@ -318,7 +318,7 @@ async def test_nothing_is_there_unless_it_is_asked_for() -> None:
         assert (await web.client().send("GET", path="/sse").ended()).status == 404
 
 
-@pytest.mark.parametrize("path", ["sse", "", "/mcp"])
+@pytest.mark.parametrize("path", ["sse", "", "/mcp", "/mcp/"])
 def test_a_path_that_cannot_be_is_refused(path: str) -> None:
     with pytest.raises(ValueError, match="sse_path"):
         HttpSettings(sse_path=path)

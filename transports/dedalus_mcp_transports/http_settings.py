@@ -80,7 +80,8 @@ class HttpSettings(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if not self.path.startswith("/"):
             raise ValueError(f"path begins with '/', as {self.path!r:.80} does not")
-        if self.sse_path is not None and (not self.sse_path.startswith("/") or self.sse_path == self.path):
+        sse = self.sse_path
+        if sse is not None and (not sse.startswith("/") or sse.rstrip("/") == self.path.rstrip("/")):
             raise ValueError(f"sse_path begins with '/' and is not path, unlike {self.sse_path!r:.80}")
         if self.json_only and self.always_stream:
             raise ValueError("json_only and always_stream exclude each other")
