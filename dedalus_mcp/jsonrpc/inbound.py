@@ -34,9 +34,23 @@ class Inbound:
         batch: The batch that the call came in; None for a call by itself.
         peer: Who received it.
         end: Ends it, where it goes on until then: see `Peer.release`.
+        at_cancel: Told once it is cancelled: a handler may be shielded from that, and wait for
+            what cannot come any more.
     """
 
-    __slots__ = ("batch", "cancelled", "channel", "end", "finished", "id", "method", "params", "peer", "scope")
+    __slots__ = (
+        "at_cancel",
+        "batch",
+        "cancelled",
+        "channel",
+        "end",
+        "finished",
+        "id",
+        "method",
+        "params",
+        "peer",
+        "scope",
+    )
 
     def __init__(self, message: Call, channel: Channel, batch: BatchReply | None, peer: Peer) -> None:
         self.id: RequestId = message.id
@@ -47,6 +61,7 @@ class Inbound:
         self.peer = peer
         self.scope = anyio.CancelScope()
         self.end: Callable[[], None] | None = None
+        self.at_cancel: Callable[[], None] | None = None
         self.cancelled: str | None = None
         self.finished = False
 
@@ -55,6 +70,8 @@ class Inbound:
         if self.cancelled is None:
             self.cancelled = reason
             self.scope.cancel()
+            if self.at_cancel is not None:
+                self.at_cancel()
 
     def reply(self, reply: Reply | None) -> None:
         """Send the reply, or None for a call that gets none."""

@@ -97,6 +97,7 @@ class ParkedCall:
         offered: Mapping[str, Any] | None = None,
     ) -> None:
         self.first = context.call
+        self.first.at_cancel = self._fail_open
         self.handle = token_urlsafe(_HANDLE_BYTES) if state is None else state.handle
         self.born = time.time() if state is None else state.born
         self.deadline = float("inf")
@@ -176,6 +177,12 @@ class ParkedCall:
         if not self._collecting:
             await self._collect()
         await waiting.settled.wait()
+        if self.cancelled is not None:
+            await checkpoint()  # only who is shielded gets beyond
+
+    def _fail_open(self) -> None:
+        """Nobody will answer: the call is cancelled."""
+        self._open.fail(NoActiveCall(METHOD_NOT_FOUND, f"The call is cancelled: {self.cancelled}"))
 
     def _configured(self) -> float | None:
         """How long a question waits that does not say; what is longer than its round lives need not be counted."""
@@ -209,6 +216,7 @@ class ParkedCall:
         if self._known:
             self._parking.end(self, outcome_kept, self._reply)
         self._legs.settle(outcome_kept)
+        self.first.at_cancel = None
         self._context.unpark(self.first)  # else the two would hold each other
         return replied and (isinstance(outcome, Exception) or not isinstance(outcome, BaseException))
 

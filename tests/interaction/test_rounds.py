@@ -681,3 +681,25 @@ async def test_a_question_that_outlives_its_handler_fails_and_waits_for_nobody()
             assert text(await Talk(raw, "leave").call()) == "left"
             with pytest.raises(NoActiveCall, match="outlived its handler"):
                 await late[0]
+
+
+async def test_a_question_that_is_shielded_fails_once_its_call_is_cancelled(story: Story) -> None:
+    """Nobody can answer it: without that it would keep its handler, and the server's end, for ever."""
+
+    @tool
+    async def stubborn() -> str:
+        await ask("first")
+        with anyio.CancelScope(shield=True):
+            try:
+                await ask("second")
+            except NoActiveCall as error:
+                story.tell(f"{error}")
+        return "over"
+
+    server = offering(stubborn)
+    with anyio.fail_after(PATIENCE):
+        async with serving(server) as raw:
+            await raw.open(MODERN, ABLE)
+            talk = Talk(raw, "stubborn")
+            await talk.call(**answering(await talk.call(), first=1))
+        await story.until("The call is cancelled: the other end of the memory pair was closed")
