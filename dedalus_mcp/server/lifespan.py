@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary
 
 import anyio
 
-from dedalus_mcp.jsonrpc.tasks import Tasks, current_loop, is_foreign
+from dedalus_mcp.jsonrpc.tasks import Tasks, current_loop, ends_the_task, is_foreign
 
 __all__ = ("Lifespan",)
 
@@ -114,15 +114,17 @@ class _Life:
                 async with self._enter() as self.value:
                     self.entered.set()
                     await self._leaving.wait()
-        except (Exception, SystemExit) as error:  # raised by `running`
-            self.error = error
-            if self.entered.is_set() and not self._leaving.is_set():  # it may be long until then
-                logger.exception("what a server's lifespan has set up broke while it was used")
         except anyio.get_cancelled_exc_class() as cancelled:
             if not is_foreign(cancelled):
                 raise
             self.error = RuntimeError("the lifespan waited for something that was cancelled")
             self.error.__cause__ = cancelled
+        except BaseException as error:  # raised by `running`
+            if ends_the_task(error):
+                raise
+            self.error = error
+            if self.entered.is_set() and not self._leaving.is_set():  # it may be long until then
+                logger.exception("what a server's lifespan has set up broke while it was used")
 
     def _end(self) -> None:
         self.value = None

@@ -126,7 +126,31 @@ async def test_an_error_on_the_way_in_reaches_everybody_who_waited_and_the_next_
     assert attempts == ["in", "in"]
 
 
-@pytest.mark.parametrize("error", [KeyError("out"), SystemExit(3)], ids=repr)
+class Odd(BaseException):
+    """Neither an error nor a cancellation."""
+
+
+errors = pytest.mark.parametrize(
+    "error", [KeyError("x"), SystemExit(3), Odd(), BaseExceptionGroup("several", [Odd(), SystemExit(3)])], ids=repr
+)
+
+
+@errors
+async def test_whatever_is_raised_on_the_way_in_reaches_the_user_alone(error: BaseException) -> None:
+    """B076: nobody is served without what was to be set up, and the program goes on."""
+
+    @asynccontextmanager
+    async def enter() -> AsyncGenerator[int]:
+        raise error
+        yield 1
+
+    with pytest.raises(type(error)) as raised:
+        async with Lifespan(enter).running():
+            pass
+    assert raised.value is error
+
+
+@errors
 async def test_an_error_on_the_way_out_reaches_the_last_user(error: BaseException) -> None:
     @asynccontextmanager
     async def enter() -> AsyncGenerator[int]:

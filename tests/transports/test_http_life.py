@@ -104,7 +104,7 @@ async def test_its_path_can_be_any(path: str) -> None:
         assert (await web.client().send("POST", initialize(), path="/not/there").ended()).status == 404
 
 
-def _counting(counted: list[str], *failures: Exception) -> MCPServer:
+def _counting(counted: list[str], *failures: BaseException) -> MCPServer:
     faults = list(failures)
 
     @asynccontextmanager
@@ -153,6 +153,19 @@ async def test_a_lifespan_that_fails_is_told_and_tried_again(caplog: pytest.LogC
         assert b"secret" not in failed.body
         assert len(caplog.records) == 1
         assert "secret" in caplog.text
+        assert await (await web.open("2025-11-25")).use(1, "alive") == "up"
+
+
+@pytest.mark.parametrize("error", [SystemExit(3), BaseExceptionGroup("several", [SystemExit(3)])], ids=repr)
+async def test_nobody_is_served_where_the_lifespan_would_end_the_program(error: BaseException) -> None:
+    """B071, B076: that is the web server's business, in whose request it comes out; the next one tries again."""
+    counted: list[str] = []
+    async with serving(_counting(counted, error)) as web:
+        request = Exchange("POST", "/mcp", web.client().headers, [initialize()])
+        with pytest.raises(type(error)):
+            await request.run(web.app)
+
+        assert request.status is None
         assert await (await web.open("2025-11-25")).use(1, "alive") == "up"
 
 

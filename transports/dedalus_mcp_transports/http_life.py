@@ -10,7 +10,7 @@ from functools import partial
 
 import anyio
 
-from dedalus_mcp.jsonrpc.tasks import Tasks
+from dedalus_mcp.jsonrpc.tasks import Tasks, ends_the_task
 from dedalus_mcp.transport import Application
 from dedalus_mcp_transports.http_channel import PostChannel
 from dedalus_mcp_transports.http_request import Receive, Send, left
@@ -36,7 +36,7 @@ class Life:
         """Return when it is set up, and whether it still is; only the first call does anything, until `leave`.
 
         Raises:
-            Exception: What setting up raised; the next call tries again.
+            BaseException: What setting up raised; the next call tries again.
         """
         held = self._held
         if held is None:
@@ -67,7 +67,7 @@ class _Held:
 
     def __init__(self, application: Application) -> None:
         self.entered = anyio.Event()
-        self.error: Exception | None = None
+        self.error: BaseException | None = None
         self._application = application
         self._leaving = anyio.Event()
         self._scope = anyio.CancelScope()
@@ -83,7 +83,9 @@ class _Held:
                 async with self._application.running():
                     self.entered.set()
                     await self._leaving.wait()
-        except Exception as error:  # raised by `enter`, where that still waits
+        except BaseException as error:  # raised by `enter`, where that still waits
+            if ends_the_task(error):
+                raise
             if self.entered.is_set():
                 logger.exception("taking down what is served failed")
             self.error = error
