@@ -11,10 +11,9 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
-import inspect
 import math
 import threading
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from typing import Any, TypeVar
@@ -68,7 +67,7 @@ def wait(awaitable: Awaitable[T]) -> T:
     """
     place = _held.get(None)
     if place is None or place.thread != threading.get_ident():
-        if inspect.iscoroutine(awaitable):
+        if isinstance(awaitable, Coroutine):
             awaitable.close()
         raise RuntimeError(
             "waiting here would stop the event loop, or is not in a handler's thread: `await` it, in an `async def`"

@@ -26,6 +26,7 @@ from dedalus_mcp.server import asks, roots, sampling
 from dedalus_mcp.server.answers import Accepted, Answer, Cancelled, Declined
 from dedalus_mcp.server.asking_call import AskingCall
 from dedalus_mcp.server.asks import Seconds
+from dedalus_mcp.server.awaited import to_be_awaited
 from dedalus_mcp.server.sampling import Messages
 from dedalus_mcp.server.visits import Visit
 from dedalus_mcp.threads import wait
@@ -60,6 +61,7 @@ class Asking:
     async def elicit(
         self: AskingCall, message: str, form: Mapping[str, Any], *, timeout: Seconds = ..., key: str | None = ...
     ) -> Accepted[dict[str, Any]] | Declined | Cancelled: ...
+    @to_be_awaited
     async def elicit(
         self: AskingCall,
         message: str,
@@ -82,6 +84,7 @@ class Asking:
         make: Callable[[Any], Reads[Any]] = asks.Content if isinstance(form, Mapping) else typed_form
         return await _answer(self, message, partial(_made, make, form), timeout, key)
 
+    @to_be_awaited
     async def confirm(self: AskingCall, message: str, *, timeout: Seconds = UNSET, key: str | None = None) -> bool:
         """Ask the user for yes or no; no answer is no.
 
@@ -103,6 +106,7 @@ class Asking:
     async def choose(
         self: AskingCall, message: str, options: Sequence[T], *, timeout: Seconds = ..., key: str | None = ...
     ) -> T | None: ...
+    @to_be_awaited
     async def choose(
         self: AskingCall, message: str, options: Any, *, timeout: Seconds = UNSET, key: str | None = None
     ) -> Any:
@@ -152,6 +156,7 @@ class Asking:
         timeout: Seconds = ...,
         key: str | None = ...,
     ) -> list[T] | None: ...
+    @to_be_awaited
     async def choose_many(
         self: AskingCall,
         message: str,
@@ -181,6 +186,7 @@ class Asking:
         make = partial(one_field.choices, options, limits)
         return _or_none(await _answer(self, message, make, timeout, key))
 
+    @to_be_awaited
     async def text(  # noqa: PLR0913 - the keywords of a question are its vocabulary
         self: AskingCall,
         message: str,
@@ -200,6 +206,7 @@ class Asking:
         limits = {"minLength": min_length, "maxLength": max_length, "format": format}
         return _or_none(await _answer(self, message, partial(one_field.text, default, limits), timeout, key))
 
+    @to_be_awaited
     async def number(
         self: AskingCall,
         message: str,
@@ -219,6 +226,7 @@ class Asking:
         form = partial(one_field.number, float, default, limits)
         return _or_none(await _answer(self, message, form, timeout, key))
 
+    @to_be_awaited
     async def integer(
         self: AskingCall,
         message: str,
@@ -238,6 +246,7 @@ class Asking:
         form = partial(one_field.number, int, default, limits)
         return _or_none(await _answer(self, message, form, timeout, key))
 
+    @to_be_awaited
     async def elicit_url(
         self: AskingCall,
         message: str,
@@ -265,6 +274,7 @@ class Asking:
         params = ElicitRequestURLParams(message=message, url=url, elicitationId=id)
         return Visit(self, (await asks.visit(self, params, timeout=timeout, key=key)).action, id)
 
+    @to_be_awaited
     async def sample(  # noqa: PLR0913 - the keywords of a question are its vocabulary
         self: AskingCall,
         messages: Messages,
@@ -317,6 +327,7 @@ class Asking:
             )
         return await sampling.sample(self, params, timeout=timeout, key=key)
 
+    @to_be_awaited
     async def list_roots(self: AskingCall, *, timeout: Seconds = UNSET, key: str | None = None) -> list[Root]:
         """Return the directories that the client works in.
 
@@ -327,6 +338,7 @@ class Asking:
         """
         return await roots.list_roots(self, timeout=timeout, key=key)
 
+    @to_be_awaited
     async def require_within_roots(self: AskingCall, path: str | os.PathLike[str], *, timeout: Seconds = UNSET) -> Path:
         """Return the real path, links and `..` followed, if it is within the client's roots.
 

@@ -23,6 +23,7 @@ from dedalus_mcp.jsonrpc.peer import Peer
 from dedalus_mcp.jsonrpc.tasks import current_loop
 from dedalus_mcp.server.asker import Asker, LiveAsker
 from dedalus_mcp.server.asking import Asking
+from dedalus_mcp.server.awaited import to_be_awaited
 from dedalus_mcp.server.log_forwarding import ClientLogHandler, named
 from dedalus_mcp.server.logs import Logs
 from dedalus_mcp.server.parked_call import ParkedCall
@@ -250,6 +251,7 @@ class Context(Asking, Logs):
     @overload
     async def step(self, name: str, fn: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T: ...
 
+    @to_be_awaited
     async def step(self, name: str, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Do something once, however often the handler has to run: a side effect between two questions.
 
