@@ -117,7 +117,7 @@ class LiveAsker:
         seconds = context.server.config.elicitation.timeout if timeout is UNSET else timeout
         if not context.call.channel.takes_calls:
             raise AskFailed(
-                METHOD_NOT_FOUND, "The client cannot be asked here: this server answers in single JSON replies"
+                METHOD_NOT_FOUND, "The client cannot be asked here: its calls are answered in single JSON replies"
             )
         try:
             return await context.peer.call(

@@ -204,17 +204,21 @@ class _Reaper:
         """Something expires then."""
         if self._sooner is None:
             self._sooner = anyio.Event()
-            self._parking.tasks.start(self._reap, self._reaped, detached=True)
+            self._parking.tasks.start(self._reap, _nothing, detached=True)
         elif deadline + SLACK_SECONDS < self._wakes_at:
             self._sooner.set()
 
     async def _reap(self) -> None:
-        while (deadline := self._parking.next_deadline()) is not None:
-            self._wakes_at = deadline + SLACK_SECONDS
-            self._sooner = anyio.Event()
-            with anyio.move_on_after(self._wakes_at - anyio.current_time()):
-                await self._sooner.wait()
-            self._parking.expire(anyio.current_time())
+        try:
+            while (deadline := self._parking.next_deadline()) is not None:
+                self._wakes_at = deadline + SLACK_SECONDS
+                self._sooner = anyio.Event()
+                with anyio.move_on_after(self._wakes_at - anyio.current_time()):
+                    await self._sooner.wait()
+                self._parking.expire(anyio.current_time())
+        finally:  # in the turn that found nothing more: what is parked in the next one starts another
+            self._sooner = None
 
-    def _reaped(self) -> None:
-        self._sooner = None
+
+def _nothing() -> None:
+    """What the reaper leaves to be done."""

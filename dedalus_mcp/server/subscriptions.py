@@ -83,7 +83,7 @@ async def listen(context: Context, params: SubscriptionsListenRequestParams) -> 
 
 def _admit(call: Inbound, streams: int, limit: int) -> None:
     if not call.channel.takes_calls:
-        why = "it needs an event stream, and this server answers in single JSON replies"
+        why = "it needs an event stream, and here calls are answered in single JSON replies"
         raise McpError(METHOD_NOT_FOUND, f"Method not found: {call.method}: {why}")
     if call.batch is not None:
         raise McpError(INVALID_REQUEST, f"Invalid request: `{call.method}` stands alone, never in a batch")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedalus_mcp_transports.event_log import EventLog, EventNotFound, LoggedEvent, MemoryEventLog
+from dedalus_mcp_transports.event_log import Budget, EventLog, EventNotFound, LoggedEvent, MemoryEventLog
 
 
 def replayed(log: EventLog, id: str) -> list[bytes]:
@@ -141,3 +141,49 @@ def test_memory_stays_flat_however_much_is_sent() -> None:
         tracemalloc.stop()
 
     assert peak < 400_000
+
+
+# What several logs share.
+
+
+def test_logs_that_share_a_budget_hold_no_more_together() -> None:
+    budget = Budget(100)
+    one, other = MemoryEventLog(budget=budget), MemoryEventLog(budget=budget)
+    first = one.append("a", b"x" * 60)
+    kept = other.append("b", b"y" * 40)
+    assert budget.left == 0
+
+    lost = other.append("b", b"z" * 41)  # its own have to go, and even then there is no room
+
+    assert budget.left == 40
+    assert one.replay(first) == ("a", [])
+    for id in (kept, lost):
+        with pytest.raises(EventNotFound):
+            other.replay(id)
+
+
+def test_a_log_makes_room_of_its_own_and_takes_none_from_others() -> None:
+    budget = Budget(100)
+    one, other = MemoryEventLog(budget=budget), MemoryEventLog(budget=budget)
+    first = one.append("a", b"x" * 50)
+    begun = other.append("b", b"")
+    ids = [other.append("b", b"y" * 20) for _ in range(4)]
+
+    assert budget.left >= 0
+    assert one.replay(first) == ("a", [])
+    with pytest.raises(EventNotFound):
+        other.replay(begun)
+    assert [event.id for event in other.replay(ids[1])[1]] == ids[2:]
+
+
+def test_a_closed_log_gives_back_what_it_held() -> None:
+    budget = Budget(100)
+    log = MemoryEventLog(budget=budget)
+    id = log.append("a", b"x" * 70)
+
+    log.close()
+    log.close()
+
+    assert budget.left == 100
+    with pytest.raises(EventNotFound):
+        log.replay(id)

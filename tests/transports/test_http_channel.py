@@ -497,3 +497,27 @@ async def test_nothing_makes_a_handler_wait_but_its_own_reader() -> None:
 
     assert not channel.full
     await channel.ready()
+
+
+@pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
+async def test_a_client_that_takes_json_alone_gets_no_stream(revision: str) -> None:
+    """Notices are dropped for it, and a question fails and says why."""
+    async with serving(make()) as web:
+        client = await web.open(revision, {"elicitation": {}})
+        client.headers["accept"] = "application/json"
+        exchange = await client.tool(1, "progress", meta={"progressToken": 1}, steps=3).ended()
+        assert exchange.headers["content-type"] == "application/json"
+        assert len(exchange.messages) == 1
+        if revision == "2025-11-25":
+            assert "single JSON replies" in await client.use(2, "code", message="?")
+
+
+@pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
+async def test_a_client_that_takes_streams_alone_gets_one(revision: str) -> None:
+    async with serving(make()) as web:
+        client = await web.open(revision)
+        client.headers["accept"] = "text/event-stream"
+        exchange = await client.tool(1, "echo", text="hi").ended()
+
+        assert exchange.headers["content-type"] == "text/event-stream"
+        assert exchange.messages[-1]["result"]["content"][0]["text"] == "hi"

@@ -19,7 +19,7 @@ from typing import Protocol
 
 from dedalus_mcp.errors import DedalusError
 
-__all__ = ("EventLog", "EventNotFound", "LoggedEvent", "MemoryEventLog")
+__all__ = ("Budget", "EventLog", "EventNotFound", "LoggedEvent", "MemoryEventLog")
 
 MAX_EVENTS = 1000
 """Events kept of one stream: a long call that reports its progress several times a second, for minutes."""
@@ -27,6 +27,9 @@ MAX_STREAMS = 100
 """Streams kept in one session: far more than a client has open at once."""
 MAX_BYTES = 4 * 1024 * 1024
 """Bytes of data kept in one session: a few results with pictures in them."""
+
+MAX_BYTES_IN_ALL = 256 * 1024 * 1024
+"""Bytes of data kept in all sessions of a process together: what anybody can make a server keep."""
 
 _DIGITS = 18  # of an event's number, so that reading one is cheap
 
@@ -61,6 +64,23 @@ class EventLog(Protocol):
         """
         ...
 
+    def close(self) -> None:
+        """Its session is over: forget everything.  Idempotent."""
+        ...
+
+
+class Budget:
+    """How many bytes several logs may hold together.
+
+    Args:
+        max_bytes: That many.
+    """
+
+    __slots__ = ("left",)
+
+    def __init__(self, max_bytes: int = MAX_BYTES_IN_ALL) -> None:
+        self.left = max_bytes
+
 
 class _Stream:
     __slots__ = ("before", "events")
@@ -77,10 +97,15 @@ class MemoryEventLog:
         max_events: Events kept of one stream, at least 1.
         max_streams: Streams kept, at least 1.
         max_bytes: Bytes of data kept in all.
+        budget: What it shares with other logs; by default with all in the process.
     """
 
     def __init__(
-        self, max_events: int = MAX_EVENTS, max_streams: int = MAX_STREAMS, max_bytes: int = MAX_BYTES
+        self,
+        max_events: int = MAX_EVENTS,
+        max_streams: int = MAX_STREAMS,
+        max_bytes: int = MAX_BYTES,
+        budget: Budget | None = None,
     ) -> None:
         self._max_events = max_events
         self._max_streams = max_streams
@@ -88,14 +113,18 @@ class MemoryEventLog:
         self._streams: OrderedDict[str, _Stream] = OrderedDict()  # the longest quiet first
         self._number = 0  # of the newest event; one count for all streams, so an id never comes again
         self._bytes = 0
+        self._budget = _SHARED if budget is None else budget
 
     def append(self, stream: str, data: bytes) -> str:
         """Keep an event and return its id.
 
         One that is longer than all that may be kept is not; nothing before it can be replayed then.
+        Where other logs have used up what they share, this one keeps as much as it can.
         """
         self._number += 1
-        if len(data) > self._max_bytes:
+        while self._bytes and len(data) > self._budget.left:
+            self._make_room()
+        if len(data) > min(self._max_bytes, self._budget.left):
             self._forget(stream)
         else:
             self._keep(stream, data)
@@ -118,11 +147,16 @@ class MemoryEventLog:
                 raise EventNotFound
         return stream, [LoggedEvent(f"{stream}_{each}", data) for each, data in islice(kept.events, start, None)]
 
+    def close(self) -> None:
+        """Forget everything."""
+        for stream in list(self._streams):
+            self._forget(stream)
+
     def _keep(self, stream: str, data: bytes) -> None:
         kept = self._streams.setdefault(stream, _Stream())
         self._streams.move_to_end(stream)
         kept.events.append((self._number, data))
-        self._bytes += len(data)
+        self._count(len(data))
         if len(self._streams) > self._max_streams:
             self._forget(next(iter(self._streams)))
         if len(kept.events) > self._max_events:
@@ -138,9 +172,16 @@ class MemoryEventLog:
 
     def _drop_oldest(self, kept: _Stream) -> None:
         kept.before, data = kept.events.popleft()
-        self._bytes -= len(data)
+        self._count(-len(data))
 
     def _forget(self, stream: str) -> None:
         kept = self._streams.pop(stream, None)
         if kept is not None:
-            self._bytes -= sum(len(data) for _, data in kept.events)
+            self._count(-sum(len(data) for _, data in kept.events))
+
+    def _count(self, more: int) -> None:
+        self._bytes += more
+        self._budget.left -= more
+
+
+_SHARED = Budget()

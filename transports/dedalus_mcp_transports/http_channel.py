@@ -50,6 +50,13 @@ def always_ok(_code: int) -> int:
     return 200
 
 
+def _taken(form: Form, request: HttpRequest) -> Form:
+    """The form that the server has in mind, or the only one that this client takes."""
+    if not request.takes_stream:
+        return Form.JSON
+    return Form.STREAM if form is Form.LATE and not request.takes_json else form
+
+
 class StreamLog:
     """The events of one stream, kept so that it can be resumed.
 
@@ -139,7 +146,7 @@ class PostChannel:
         self.replied: Callable[[PostChannel], None] | None = None
         self.log: StreamLog | None = None
         self._send = send
-        self._form = form
+        self._form = _taken(form, request)
         self._status_of = status_of
         self._make_log = make_log
         self._events: list[bytes] = []  # written, not sent

@@ -154,6 +154,8 @@ class LegacySession:
         """End the session; return the channels on which no reply will come now."""
         self.receiver.close(reason)
         self.stream.end()
+        if self._log is not None:
+            self._log.close()
         left = list(self._running)
         self._running.clear()
         return left

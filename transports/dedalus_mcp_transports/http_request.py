@@ -57,15 +57,18 @@ class HttpRequest:
         fields: Its headers, for protocol checks.
         session_id: The legacy session that it belongs to, once that is known.
         principal: Who sent it, as far as that was proved.
+        takes_json: Whether the client takes a JSON reply.
+        takes_stream: Whether it takes an event stream.
     """
 
-    __slots__ = ("_headers", "fields", "principal", "scope", "session_id")
+    __slots__ = ("_headers", "fields", "principal", "scope", "session_id", "takes_json", "takes_stream")
 
     def __init__(self, scope: Scope) -> None:
         self.scope = scope
         self.fields = Headers(scope["headers"])
         self.session_id: str | None = None
         self.principal: str | None = None
+        self.takes_json = self.takes_stream = True
         self._headers: Mapping[str, str] | None = None
 
     @property

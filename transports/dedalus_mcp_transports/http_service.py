@@ -127,8 +127,8 @@ class Service:
         if not is_json(request.fields.joined(b"content-type")):
             await refuse(send, 415, INVALID_REQUEST, "Content-Type must be application/json")
             return
-        json, stream = accepts(request.fields.joined(b"accept"))
-        if not (json or stream):
+        request.takes_json, request.takes_stream = accepts(request.fields.joined(b"accept"))
+        if not (request.takes_json or request.takes_stream):
             await refuse(send, 406, INVALID_REQUEST, "Accept must allow application/json and text/event-stream")
             return
         body = await self._bodies.read(request, receive, send)
