@@ -13,7 +13,10 @@ import pytest
 from dedalus_mcp import MCPClient, McpError, StdioServer
 from dedalus_mcp.types import (
     CallToolResult,
+    CreateMessageRequestParams,
+    CreateMessageResult,
     ElicitRequestParams,
+    ElicitRequestURLParams,
     ElicitResult,
     ProgressNotificationParams,
     TextContent,
@@ -240,3 +243,35 @@ async def test_the_reference_server_is_told_of_a_refusal() -> None:
         {"action": "decline"},
         {"action": "cancel"},
     ]
+
+
+async def test_the_reference_server_samples_looks_at_roots_and_sends_to_a_page() -> None:
+    """SAMP-01, ROOT-01, ELIC-33: with an error of its own (-32042) too, which comes through as it is."""
+    visited: list[str] = []
+
+    def visit(params: ElicitRequestURLParams) -> ElicitResult:
+        visited.append(params.url)
+        return ElicitResult(action="accept")
+
+    def sample(params: CreateMessageRequestParams) -> CreateMessageResult:
+        return CreateMessageResult(role="assistant", content=TextContent(text=f"{params.maxTokens} at most"), model="m")
+
+    page = "https://example.com/consent"
+    with anyio.fail_after(SECONDS):
+        async with MCPClient.connect(
+            server(EVERYTHING), elicitation_url=visit, sampling=sample, roots=["file:///srv/data"]
+        ) as client:
+            sampled = text(await client.call_tool("trigger-sampling-request", {"prompt": "hi", "maxTokens": 10}))
+            roots = text(await client.call_tool("get-roots-list"))
+            sent = await client.call_tool("trigger-url-elicitation", {"url": page, "message": "Sign in"})
+            with pytest.raises(McpError) as required:
+                await client.call_tool(
+                    "trigger-url-elicitation", {"url": page, "message": "Sign in", "errorPath": True}
+                )
+
+    assert "10 at most" in sampled
+    assert "file:///srv/data" in roots
+    assert "completed" in sent.text
+    assert visited == [page]
+    assert required.value.code == -32042
+    assert required.value.data["elicitations"][0]["url"] == page

@@ -18,10 +18,12 @@ from dedalus_mcp import (
     types,
 )
 from dedalus_mcp.errors import ErrorData, McpError
-from tests.interaction.raw import serving
+from tests.interaction.raw import Raw, serving
 from tests.interaction.reach import PATIENCE, script, text_of, ways
 from tests.seeds.blocks import module
 from tests.seeds.servers import elicitation
+from tests.transports.asgi import Client
+from tests.transports.asgi import serving as over_http
 
 MODERN = "2026-07-28"
 ASKING = ("2025-06-18", "2025-11-25", MODERN)
@@ -119,29 +121,40 @@ async def test_a_client_that_cannot_be_asked_is_told_of_at_once(revision: str, t
     assert text_of(code) == f"-32601 {CANNOT_BE_ASKED} None"
 
 
-async def test_three_rounds_of_2026_07_28_run_the_document_once() -> None:
-    """MRTR-01: seen on the wire; what is parked is freed."""
-    answers = [{"name": "abc"}, {"type": "web"}, YES]
-    server = elicitation()
+async def in_three_rounds(client: Raw | Client) -> list[str]:
+    """Create a project, frame by frame; return what was asked, and in the end what came of it."""
+    said: list[str] = []
     more: dict[str, Any] = {}
-    messages: list[str] = []
-    with anyio.fail_after(PATIENCE):
-        async with serving(server) as raw:
-            await raw.open(MODERN, {"elicitation": {}})
-            for id, answer in enumerate(answers):
-                reply = await raw.call(id, "tools/call", name="create_project", arguments={}, **more)
-                ((name, question),) = reply["result"]["inputRequests"].items()
-                messages.append(question["params"]["message"])
-                more = {
-                    "requestState": reply["result"]["requestState"],
-                    "inputResponses": {name: {"action": "accept", "content": answer}},
-                }
-            assert len(server.parkings.here()) == 1
-            end = await raw.call(9, "tools/call", name="create_project", arguments={}, **more)
+    for id, answer in enumerate([{"name": "abc"}, {"type": "web"}, YES]):
+        reply = await client.call(id, "tools/call", name="create_project", arguments={}, **more)
+        ((name, question),) = reply["result"]["inputRequests"].items()
+        said.append(question["params"]["message"])
+        more = {
+            "requestState": reply["result"]["requestState"],
+            "inputResponses": {name: {"action": "accept", "content": answer}},
+        }
+    end = await client.call(9, "tools/call", name="create_project", arguments={}, **more)
+    return [*said[-1:], end["result"]["content"][0]["text"]]
 
-            assert end["result"]["content"][0]["text"] == "abc बनाया गया"
-            assert len(server.parkings.here()) == 0
-    assert messages[-1] == "web प्रोजेक्ट 'abc' बनाएं?"
+
+SAID = ["web प्रोजेक्ट 'abc' बनाएं?", "abc बनाया गया"]
+
+
+@ways
+async def test_three_rounds_of_2026_07_28_run_the_document_once(transport: str) -> None:
+    """MRTR-01: seen on the wire."""
+    with anyio.fail_after(PATIENCE):
+        async with serving(target(transport)) as raw:
+            await raw.open(MODERN, {"elicitation": {}})
+
+            assert await in_three_rounds(raw) == SAID
+
+
+async def test_three_rounds_are_three_requests_over_http_and_what_is_parked_is_freed() -> None:
+    server = elicitation()
+    async with over_http(server) as web:
+        assert await in_three_rounds(await web.open(MODERN, {"elicitation": {}})) == SAID
+        assert len(server.parkings.here()) == 0
 
 
 @pytest.mark.parametrize("revision", ASKING)
