@@ -274,4 +274,4 @@ async def test_the_reference_server_samples_looks_at_roots_and_sends_to_a_page()
     assert "completed" in sent.text
     assert visited == [page]
     assert required.value.code == -32042
-    assert required.value.data["elicitations"][0]["url"] == page
+    assert required.value.data["elicitations"][0]["mode"] == "url"
