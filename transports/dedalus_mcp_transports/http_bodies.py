@@ -19,6 +19,8 @@ from dedalus_mcp_transports.http_request import GONE, BodyTooLarge, Disconnected
 
 __all__ = ("Bodies",)
 
+# How exact the time is; the watcher goes when none came for as long.
+TICK_SECONDS = 1.0
 CLOSE = (b"connection", b"close")  # what is left of the body is not worth reading
 
 
@@ -27,14 +29,17 @@ class Bodies:
 
     Args:
         limit: Bytes in one, at most.
-        seconds: How long the client may take for it, at least; twice as long at most.
+        seconds: How long the client may take for it, at least; two ticks more at most.
     """
 
     def __init__(self, limit: int, seconds: float) -> None:
         self._limit = limit
         self._seconds = seconds
-        self._awaited: set[Send] = set()
-        self._came = False  # one, since the watcher looked last
+        self._awaited: dict[Send, int] = {}  # and the tick at which it began
+        self._came = False  # one, since the last tick
+        self._ticks = 0
+        self._tick_seconds = min(TICK_SECONDS, seconds)
+        self._patience = seconds / self._tick_seconds  # in ticks
         self._tasks = Tasks()
         self._watching: anyio.CancelScope | None = None
 
@@ -44,7 +49,7 @@ class Bodies:
         if declared is not None and declared.isdigit() and (len(declared) > 18 or int(declared) > self._limit):
             await self._too_large(send)
             return None
-        self._awaited.add(send)
+        self._awaited[send] = self._ticks
         self._came = True
         if self._watching is None:
             self._watching = anyio.CancelScope()
@@ -62,14 +67,14 @@ class Bodies:
         else:
             return body if send in self._awaited else None
         finally:
-            self._awaited.discard(send)
+            self._awaited.pop(send, None)
 
     def stop(self) -> None:
         """Read no body to its end any more: whoever has not sent it is told that the server ends."""
         if self._watching is not None:
             self._watching.cancel()
             self._watching = None
-        waiting, self._awaited = self._awaited, set()
+        waiting, self._awaited = list(self._awaited), {}
         for send in waiting:
             self._tasks.start(partial(refuse_while_draining, send), lambda: None, detached=True)
 
@@ -77,13 +82,14 @@ class Bodies:
         with scope:
             quiet = False
             while not quiet:
-                before = set(self._awaited)
                 self._came = False
-                await anyio.sleep(self._seconds)
-                quiet = not self._came
-                for send in before & self._awaited:
-                    self._awaited.remove(send)
-                    self._tasks.start(partial(self._too_slow, send), lambda: None, detached=True)
+                await anyio.sleep(self._tick_seconds)
+                self._ticks += 1
+                quiet = not (self._came or self._awaited)
+                for send, began in list(self._awaited.items()):
+                    if self._ticks - began > self._patience:
+                        del self._awaited[send]
+                        self._tasks.start(partial(self._too_slow, send), lambda: None, detached=True)
         if self._watching is scope:
             self._watching = None
 
