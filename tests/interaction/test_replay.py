@@ -171,11 +171,12 @@ async def test_a_replayed_retry_sent_twice_runs_once_in_that_process(story: Stor
 
 
 async def test_retries_that_joined_a_replay_all_get_its_next_round_and_one_that_leaves_ends_nothing() -> None:
-    go_on = anyio.Event()
+    running, go_on = anyio.Event(), anyio.Event()
 
     @tool
     async def act() -> str:
         first = await ask("first")
+        running.set()
         await go_on.wait()
         return f"{first} {await ask('second')}"
 
@@ -185,7 +186,10 @@ async def test_retries_that_joined_a_replay_all_get_its_next_round_and_one_that_
             await other.open(MODERN, ABLE)
             retry = answering(await Talk(one, "act").call(), first=1)
             talk = Talk(other, "act")
-            ids = [await talk.begin(**retry) for _ in range(3)]
+            ids = [await talk.begin(**retry)]
+            await running.wait()  # in the task of the first; trio begins several in any order
+            ids += [await talk.begin(**retry) for _ in range(2)]
+            await other.barrier()
             await other.notify("notifications/cancelled", requestId=ids[-1])
             await other.barrier()
             go_on.set()
