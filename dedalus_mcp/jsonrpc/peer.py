@@ -29,6 +29,7 @@ from dedalus_mcp.jsonrpc.exchange import Exchange
 from dedalus_mcp.jsonrpc.inbound import BatchReply, Inbound
 from dedalus_mcp.jsonrpc.messages import Call, Failure, Malformed, Message, Notice, RequestId, Success
 from dedalus_mcp.jsonrpc.ours import CANCELLED, PROGRESS, OurCalls, raw_params
+from dedalus_mcp.jsonrpc.tasks import Run
 from dedalus_mcp.jsonrpc.theirs import Handler, TheirCalls
 from dedalus_mcp.jsonrpc.waiter import Progress, Waiter
 from dedalus_mcp.transport import Channel, Oversized, Received, Undelivered
@@ -208,6 +209,10 @@ class Peer:
             LocalProtocolError: The params are not JSON.
         """
         (channel or self.channel).send(encode(Notice(method, params)))
+
+    def run_apart(self, call: Inbound, run: Run) -> None:
+        """Run the handler of a call that others are replied to for; this conversation takes it along."""
+        self._theirs.run_apart(call, run)
 
     def reply_early(self, call: Inbound, result: Any) -> None:
         """Reply to a call whose handler goes on; what that returns is dropped, and this conversation takes it along.

@@ -21,7 +21,7 @@ from typing import Any, TypeAlias
 
 import anyio
 
-__all__ = ("Tasks", "being_cancelled", "current_loop", "ends_the_task", "is_foreign", "one_step")
+__all__ = ("Run", "Tasks", "being_cancelled", "current_loop", "ends_the_task", "is_foreign", "one_step")
 
 logger = logging.getLogger("dedalus_mcp")
 

@@ -28,7 +28,7 @@ from dedalus_mcp.jsonrpc.failures import INTERNAL, failure, only_mcp_error
 from dedalus_mcp.jsonrpc.inbound import Inbound
 from dedalus_mcp.jsonrpc.messages import Notice, Success
 from dedalus_mcp.jsonrpc.ours import CANCELLED, Cancelled
-from dedalus_mcp.jsonrpc.tasks import Tasks, is_foreign
+from dedalus_mcp.jsonrpc.tasks import Run, Tasks, is_foreign
 from dedalus_mcp.jsonrpc.waiter import Waiter
 from dedalus_mcp.transport import Channel, Reply
 
@@ -122,6 +122,11 @@ class TheirCalls:
         if call.channel.unsent:
             self._tasks.start(lambda: _flush_soon(call.channel), _nothing, detached=True)
         return True
+
+    def run_apart(self, call: Inbound, run: Run) -> None:
+        """Run a handler that replies to nobody: see `Peer.run_apart`."""
+        self._early.add(call)
+        self._tasks.start(run, lambda: self._early.discard(call))
 
     def reply_early(self, call: Inbound, result: Any) -> None:
         """Reply to a call whose handler goes on: see `Peer.reply_early`."""

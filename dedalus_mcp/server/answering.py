@@ -8,6 +8,7 @@ Layer: L4.
 from __future__ import annotations
 
 import logging
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -32,6 +33,7 @@ from dedalus_mcp.server.context import Context, current
 from dedalus_mcp.server.ended_call import EndedCall
 from dedalus_mcp.server.hints import hinted
 from dedalus_mcp.server.parked_call import CARRIERS, ParkedCall
+from dedalus_mcp.server.replaying import run_apart
 from dedalus_mcp.server.results import described
 from dedalus_mcp.server.rounds import BadState
 from dedalus_mcp.server.routes import AT_ONCE, HANDLED, Handled, list_enabled_tools
@@ -151,15 +153,19 @@ class Answering:
             return await self._handle(handled, params, retry)
         try:
             call, number = parking.find(params.requestState, retry)
+            while isinstance(call, ParkedCall) and call.cancelled is not None:
+                await parking.gone(call)
+                call, number = parking.find(params.requestState, retry)
             if isinstance(call, EndedCall):
                 return call.told_again(number, answers)
-            if call.first is not retry.call:
+            if call.known:
                 return await call.resume(retry, number, answers)
-            call.take_over(answers)
+            leg = call.take_over(retry, answers)
         except BadState as bad:
             raise parking.rejected(bad) from None
-        retry.park(call)
-        return await self._handle(handled, params, retry)
+        call.context.park(call)
+        run_apart(call.first, partial(self._handle, handled, params, call.context), parking.tasks)
+        return await call.outcome_for(leg)
 
     async def _run(self, handled: Handled, params: Any, context: Context) -> Any:
         try:

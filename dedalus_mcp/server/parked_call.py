@@ -39,7 +39,7 @@ from dedalus_mcp.jsonrpc.codec import encode_value
 from dedalus_mcp.jsonrpc.failures import INTERNAL
 from dedalus_mcp.server.asker import Question, cannot_be_sent, refuse_in_step, timed_out
 from dedalus_mcp.server.journal import Abandoned, Answer, Fault, Journal, Outcome
-from dedalus_mcp.server.legs import Legs
+from dedalus_mcp.server.legs import Leg, Legs
 from dedalus_mcp.server.questions import OpenQuestion, OpenQuestions, check_answer
 from dedalus_mcp.server.request_state import State
 from dedalus_mcp.server.rounds import Rounds, Take
@@ -78,12 +78,14 @@ class ParkedCall:
         offered: Answers that came with the call itself, by the names of questions not asked yet.
 
     Attributes:
+        context: As given.
         first: The request whose task the handler runs in.
         handle: Its name in `parking`, and in the client's state.
         born: When it asked first, in seconds since the epoch.
         deadline: When it expires, by the event loop's clock; infinite while a request is attached.
         journal: What was answered so far.
         rounds: Which round it is in.
+        known: Whether it stands in `parking`.
         over: Whether the handler is.
         given_up: Whether nobody knows what became of it: it expired, or the server shut down.
     """
@@ -105,10 +107,10 @@ class ParkedCall:
         self.rounds = Rounds() if state is None else Rounds(state.round, state.asked)
         self.over = False
         self.given_up = False
-        self._context = context
+        self.context = context
         self._parking = parking
         self._offered = offered or {}
-        self._known = False  # in `parking`
+        self.known = False
         self._open = OpenQuestions()
         self._legs = Legs(context)
         self._reply: InputRequiredResult | None = None  # of the present round
@@ -145,9 +147,9 @@ class ParkedCall:
             check_answer(name, question.method, self._offered)
             self.journal.record(name, Answer(encode_value(self._offered[name])))
             return Raw(encode_value(self._offered[name]))
-        if not self._known:
-            self._parking.add(self, self._context)
-            self._known = True
+        if not self.known:
+            self._parking.add(self, self.context)
+            self.known = True
         return await self._wait(name, self._open.open(name, question, params), timeout)
 
     async def _wait(self, name: str, waiting: OpenQuestion, timeout: float | UnsetType | None) -> Raw:
@@ -186,7 +188,7 @@ class ParkedCall:
 
     def _configured(self) -> float | None:
         """How long a question waits that does not say; what is longer than its round lives need not be counted."""
-        config = self._context.server.config
+        config = self.context.server.config
         seconds = config.elicitation.timeout
         return None if seconds is None or seconds >= config.parking.round_seconds else seconds
 
@@ -213,11 +215,11 @@ class ParkedCall:
         self._open.fail(NoActiveCall(METHOD_NOT_FOUND, "The call is over: who asked outlived its handler"))
         replied = self.first.finished
         outcome_kept = self._kept(outcome) if self.rounds.number > 0 else None
-        if self._known:
+        if self.known:
             self._parking.end(self, outcome_kept, self._reply)
         self._legs.settle(outcome_kept)
         self.first.at_cancel = None
-        self._context.unpark(self.first)  # else the two would hold each other
+        self.context.unpark(self.first)  # else the two would hold each other
         return replied and (isinstance(outcome, Exception) or not isinstance(outcome, BaseException))
 
     def _kept(self, outcome: Any) -> Raw | Exception:
@@ -259,18 +261,21 @@ class ParkedCall:
         taken = self.rounds.check_and_take(number, answers)
         if taken is Take.BEFORE:
             return self._reply
-        leg = self._legs.attach(retry)
-        self.deadline = float("inf")
+        leg = self._attach(retry)
         if taken is Take.FIRST:
             self._answer(answers)
+        return await self.outcome_for(leg)
+
+    async def outcome_for(self, leg: Leg) -> Any:
+        """Return what a retry is to be answered with, or raise it."""
         try:
             await leg.settled.wait()
         finally:
             if self._legs.detach(leg):  # nobody is left in the middle of a round
-                self.cancel(retry.call.cancelled or "the client is gone")
+                self.cancel(leg.context.call.cancelled or "the client is gone")
         return _raised_or(leg.outcome)
 
-    def take_over(self, answers: Mapping[str, Any]) -> None:
+    def take_over(self, retry: Context, answers: Mapping[str, Any]) -> Leg:
         """Take the answers to the round that another process asked, before the handler runs here.
 
         Raises:
@@ -278,9 +283,14 @@ class ParkedCall:
                 too many calls are parked here.
         """
         self.rounds.check_and_take(self.rounds.number, answers)
-        self._parking.add(self, self._context)
-        self._known = True
+        self._parking.add(self, self.context)
+        self.known = True
         self._answer(answers)
+        return self._attach(retry)
+
+    def _attach(self, retry: Context) -> Leg:
+        self.deadline = float("inf")
+        return self._legs.attach(retry)
 
     def catch_up(self, state: State) -> None:
         """Another process has gone further: learn what it knows, and be in its round."""
@@ -333,7 +343,7 @@ class ParkedCall:
         self._send_round()
 
     def _send_round(self) -> None:
-        self._open.refuse_undeclared(self._context.client_capabilities)
+        self._open.refuse_undeclared(self.context.client_capabilities)
         if self.rounds.number >= MAX_ROUNDS:
             self._open.fail(AskFailed(INTERNAL_ERROR, f"The client was asked in {MAX_ROUNDS} rounds, the limit"))
         waiting = self._open.waiting()
@@ -365,7 +375,7 @@ class ParkedCall:
         self._reply = InputRequiredResult(
             inputRequests=requests,
             requestState=self._parking.park(self),
-            meta={SERVER_INFO_KEY: self._context.server.info},
+            meta={SERVER_INFO_KEY: self.context.server.info},
         )
         return self._reply
 

@@ -28,6 +28,7 @@ from dedalus_mcp.server.binding import Binding
 from dedalus_mcp.server.config import ParkingConfig
 from dedalus_mcp.server.ended_call import EndedCall, EndedCalls
 from dedalus_mcp.server.parked_call import ParkedCall
+from dedalus_mcp.server.replaying import apart
 from dedalus_mcp.server.request_state import State, StateWriter
 from dedalus_mcp.server.rounds import BadState
 from dedalus_mcp.server.seal import Seal
@@ -134,15 +135,15 @@ class Parking:
                 call.give_up("the server is shutting down")
         with anyio.move_on_after(CLOSING_SECONDS, shield=True):
             while any(call.cancelled for call, _ in self._calls.values()):
-                self._ended = anyio.Event()
-                await self._ended.wait()
+                await self._next_end()
 
     # Retries.
 
     def find(self, text: str, context: Context) -> tuple[ParkedCall | EndedCall, int]:
         """Return the call that a retry belongs to, and the round that it answers.
 
-        A call whose `first` is the retry itself has to `take_over`, and to be run again from its top.
+        One that is not `known` yet has to `take_over`, and to be run again from its top.  One that is
+        cancelled already is sealed: it can be, once that is `gone`.
 
         Raises:
             BadState: There is none, or it is not this client's, or not this request's.
@@ -159,16 +160,26 @@ class Parking:
             raise BadState("it has expired, or its call is over")
         if over is not None:  # another process went further
             self._over.forget(state.handle)
-        return ParkedCall(context, self, state), state.round
+        return ParkedCall(apart(context), self, state), state.round
 
     def _running(self, state: State, binding: Binding) -> ParkedCall:
         call, bound = self._calls[state.handle]
         bound.check(binding)
-        if call.cancelled is not None:
+        if call.cancelled is not None and state.outcomes is None:
             raise BadState(f"its call is being ended: {call.cancelled}")
         if state.outcomes is not None and state.round > call.rounds.number:
             call.catch_up(state)
         return call
+
+    async def gone(self, call: ParkedCall) -> None:
+        """Return once a call that is being ended is over."""
+        while call.handle in self._calls:
+            await self._next_end()
+
+    async def _next_end(self) -> None:
+        if self._ended is None or self._ended.is_set():
+            self._ended = anyio.Event()
+        await self._ended.wait()
 
     def rejected(self, bad: BadState) -> McpError:
         """Return the one error of every state that is no good, and log why it is not."""

@@ -170,7 +170,11 @@ async def test_a_replayed_retry_sent_twice_runs_once_in_that_process(story: Stor
     assert story.told.count("bought") == 1
 
 
-async def test_retries_that_joined_a_replay_all_get_its_next_round_and_one_that_leaves_ends_nothing() -> None:
+@pytest.mark.parametrize("leaving", [0, 1, 2])
+async def test_retries_that_joined_a_replay_all_get_its_next_round_and_one_that_leaves_ends_nothing(
+    leaving: int,
+) -> None:
+    """Not even the one that came first: the handler runs for all of them."""
     running, go_on = anyio.Event(), anyio.Event()
 
     @tool
@@ -187,18 +191,54 @@ async def test_retries_that_joined_a_replay_all_get_its_next_round_and_one_that_
             retry = answering(await Talk(one, "act").call(), first=1)
             talk = Talk(other, "act")
             ids = [await talk.begin(**retry)]
-            await running.wait()  # in the task of the first; trio begins several in any order
+            await running.wait()
             ids += [await talk.begin(**retry) for _ in range(2)]
             await other.barrier()
-            await other.notify("notifications/cancelled", requestId=ids[-1])
+            await other.notify("notifications/cancelled", requestId=ids[leaving])
             await other.barrier()
             go_on.set()
             replies = [await other.hear() for _ in range(2)]
             end = await talk.call(**answering(replies[0], second=2))
 
-    assert {reply["id"] for reply in replies} == set(ids[:2])
+    assert {reply["id"] for reply in replies} == set(ids) - {ids[leaving]}
     assert {frozenset(asked(reply)) for reply in replies} == {frozenset({"second"})}
     assert text(end) == "1 2"
+
+
+async def test_a_replay_ends_when_the_last_of_its_retries_leaves_and_can_be_begun_again(story: Story) -> None:
+    """Also while what was left still cleans up: the new one waits for it, and runs then."""
+
+    @tool
+    async def act() -> str:
+        first = await ask("first")
+        try:
+            story.tell("running")
+            await story.until("go on")
+        finally:
+            story.tell("ending")
+            with anyio.CancelScope(shield=True):
+                await story.until("tidy")
+                story.tell("over")
+        return str(first)
+
+    with anyio.fail_after(PATIENCE):
+        async with serving(offering(act)) as one, serving(offering(act)) as other:
+            await one.open(MODERN, ABLE)
+            await other.open(MODERN, ABLE)
+            retry = answering(await Talk(one, "act").call(), first=1)
+            talk = Talk(other, "act")
+            id = await talk.begin(**retry)
+            await story.until("running")
+            await other.notify("notifications/cancelled", requestId=id)
+            await story.until("ending")
+            again = await talk.begin(**retry)
+            await other.barrier()
+            assert story.told.count("running") == 1
+            story.tell("tidy")
+            story.tell("go on")
+            assert text(await other.reply(again)) == "1"
+
+    assert story.told.count("running") == story.told.count("over") == 2
 
 
 async def test_a_bad_answer_is_refused_before_anything_runs_and_a_good_one_is_taken(story: Story) -> None:

@@ -135,6 +135,24 @@ async def test_two_processes_behind_one_address_serve_a_call_in_turns(story: Sto
     assert text(end) == "1 2"
 
 
+async def test_a_replay_goes_on_for_a_retry_that_joined_when_the_one_that_began_it_leaves(story: Story) -> None:
+    keys = (b"k" * 32,)
+    hold = holding(story)
+    async with serving(offering(hold, keys=keys)) as left, serving(offering(hold, keys=keys)) as right:
+        retry = answering(await (await left.open(MODERN, ABLE)).tool(1, "hold").reply(), n=1)
+        client = await right.open(MODERN, ABLE)
+        first = client.begin(2, "tools/call", name="hold", arguments={}, **retry)
+        await story.until("running")
+        joined = client.begin(3, "tools/call", name="hold", arguments={}, **retry)
+        await anyio.wait_all_tasks_blocked()
+        first.leave()
+        await first.done()
+        story.tell("go on")
+
+        assert set(asked(await joined.reply())) == {"m"}
+    assert story.told.count("running") == 1
+
+
 async def test_thousands_of_parked_calls_expire_together_and_nothing_is_left() -> None:
     count, ended, all_ended = 2000, 0, anyio.Event()
 
