@@ -30,6 +30,7 @@ from dedalus_mcp.errors import (
     RequestTimeout,
     ResourceNotFound,
     ServerError,
+    StepError,
     ToolError,
 )
 
@@ -258,3 +259,11 @@ def test_the_codes_are_the_ones_of_the_protocol() -> None:
         "MISSING_REQUIRED_CLIENT_CAPABILITY": -32021,
         "UNSUPPORTED_PROTOCOL_VERSION": -32022,
     }
+
+
+def test_a_failed_step_says_which_and_why_and_pickles() -> None:
+    error = StepError("charge", ErrorData(-32603, "ValueError: no money"))
+
+    assert str(error) == "step 'charge' failed: ValueError: no money"
+    again = pickle.loads(pickle.dumps(error))
+    assert (again.step, again.error) == ("charge", error.error)

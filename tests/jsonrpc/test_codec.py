@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from msgspec import UNSET, Raw
 
 from dedalus_mcp.errors import INVALID_REQUEST, PARSE_ERROR, ErrorData, LocalProtocolError
-from dedalus_mcp.jsonrpc.codec import MAX_BATCH, MAX_RECOVERED, decode, encode, encode_batch, plain
+from dedalus_mcp.jsonrpc.codec import MAX_BATCH, MAX_RECOVERED, decode, encode, encode_batch, encode_value, plain
 from dedalus_mcp.jsonrpc.messages import Call, Failure, Malformed, Message, Notice, Success
 from tests.ids import shown
 
@@ -388,3 +388,18 @@ def test_raw_json_that_came_in_lines_goes_out_in_one() -> None:
 
     assert len(frame.splitlines()) == 1
     assert json.loads(frame)["result"] == {"a": "\n", "b": [1, 2]}
+
+
+def test_a_part_of_a_message_is_written_as_it_will_stand_there() -> None:
+    assert encode_value({"a": [1, "é"]}) == '{"a":[1,"é"]}'.encode()
+
+
+def test_half_a_surrogate_pair_in_a_part_is_refused_or_repaired() -> None:
+    with pytest.raises(LocalProtocolError, match="surrogate"):
+        encode_value({"a": "\ud800"})
+    assert encode_value({"a": "\ud800"}, repair=True) == '{"a":"\ufffd"}'.encode()
+
+
+def test_a_part_that_is_no_json_is_refused() -> None:
+    with pytest.raises(LocalProtocolError, match="JSON"):
+        encode_value({"a": object()})

@@ -23,6 +23,17 @@ class Known:
     display_name = "Ada"
 
 
+class Shown:
+    """One with a name for people alone."""
+
+    is_authenticated = True
+    display_name = "Eve"
+
+    @property
+    def identity(self) -> str:
+        raise NotImplementedError
+
+
 class Odd:
     """One whose name is none."""
 
@@ -33,8 +44,15 @@ class Odd:
 
 @pytest.mark.parametrize(
     ("user", "name"),
-    [(None, None), (SimpleUser("bob"), "bob"), (UnauthenticatedUser(), None), (Known(), "ada"), (Odd(), None)],
-    ids=["nobody", "starlette", "not authenticated", "identity", "odd"],
+    [
+        (None, None),
+        (SimpleUser("bob"), "bob"),
+        (UnauthenticatedUser(), None),
+        (Known(), "ada"),
+        (Shown(), "Eve"),
+        (Odd(), None),
+    ],
+    ids=["nobody", "starlette", "not authenticated", "identity", "shown", "odd"],
 )
 def test_the_user_of_the_scope_counts_if_it_is_authenticated(user: Any, name: str | None) -> None:
     assert authenticated_user({} if user is None else {"user": user}) == name
