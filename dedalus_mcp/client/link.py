@@ -108,7 +108,7 @@ class Link:
         if hear_unasked is not None and (self.notices.unasked or self.answers.asked):
             hear_unasked()
         self.revision = LATEST_LEGACY
-        self._tasks.start(self._conversation.run, lambda: None, detached=True)
+        self._tasks.start(self._conversation.run, detached=True)
 
     @property
     def ended(self) -> str | None:

@@ -40,12 +40,13 @@ class Tasks:
     def __len__(self) -> int:
         return len(self._running)
 
-    def start(self, run: Run, ended: Callable[[], None], *, detached: bool = False) -> None:
+    def start(self, run: Run, ended: Callable[[], None] | None = None, *, detached: bool = False) -> None:
         """Start `run()` in a task of its own.
 
         Args:
             run: Raises nothing but cancellation.
-            ended: Called when the task is over, also when it was cancelled before its first step.
+            ended: Called when the task is over, also when it was cancelled before its first step; None
+                where nothing is left to be done then.
             detached: Whether the task starts with an empty context instead of the caller's,
                 which it would otherwise keep alive.
         """
@@ -64,7 +65,7 @@ class Tasks:
                 self._idle = anyio.Event()
             await self._idle.wait()
 
-    def _start_on_trio(self, run: Run, ended: Callable[[], None], context: contextvars.Context) -> None:
+    def _start_on_trio(self, run: Run, ended: Callable[[], None] | None, context: contextvars.Context) -> None:
         import trio  # noqa: PLC0415 - only ever reached where it is running
 
         key = object()
@@ -80,9 +81,10 @@ class Tasks:
         self._running.add(key)
         trio.lowlevel.spawn_system_task(main, context=context)
 
-    def _done(self, ended: Callable[[], None], task: object) -> None:
+    def _done(self, ended: Callable[[], None] | None, task: object) -> None:
         self._running.discard(task)
-        ended()
+        if ended is not None:
+            ended()
         if not self._running and self._idle is not None:
             self._idle.set()
             self._idle = None

@@ -120,7 +120,7 @@ class TheirCalls:
         call.cancel(cancelled.reason or "cancelled by the peer")
         call.reply(None)  # now: a handler may take its time to end
         if call.channel.unsent:
-            self._tasks.start(lambda: _flush_soon(call.channel), _nothing, detached=True)
+            self._tasks.start(lambda: _flush_soon(call.channel), detached=True)
         return True
 
     def run_apart(self, call: Inbound, run: Run) -> None:
@@ -220,7 +220,7 @@ class TheirCalls:
         self._finish(call, None)
         answer.close()  # never begun, if the task was cancelled before its first step
         if call.channel.unsent:  # nor could a task that was ended by force send its reply
-            self._tasks.start(call.channel.flush, _nothing, detached=True)
+            self._tasks.start(call.channel.flush, detached=True)
 
     def _succeeded(self, call: Inbound, result: Any) -> Reply:
         try:
@@ -242,10 +242,6 @@ async def _flush_soon(channel: Channel) -> None:
     for _ in range(TURNS):
         await lowlevel.checkpoint()
     await channel.flush()
-
-
-def _nothing() -> None:
-    """What a task that only sends leaves to be done."""
 
 
 def _is_coroutine(answer: Any) -> TypeGuard[CoroutineType[Any, Any, Any]]:

@@ -12,9 +12,8 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 import anyio
-from anyio import lowlevel
 
-from dedalus_mcp.jsonrpc.tasks import Tasks
+from dedalus_mcp.jsonrpc.tasks import Tasks, current_loop
 from dedalus_mcp.server.changes import Change
 
 __all__ = ("Listener", "Listeners")
@@ -108,7 +107,7 @@ class _Room:
 def _loop() -> Any:
     """The event loop of this thread; None where there is none."""
     try:
-        return lowlevel.current_token().native_token
+        return current_loop()
     except RuntimeError:
         return None
 

@@ -145,8 +145,9 @@ class ParkedCall:
             return await _replayed(known)
         if name in self._offered:
             check_answer(name, question.method, self._offered)
-            self.journal.record(name, Answer(encode_value(self._offered[name])))
-            return Raw(encode_value(self._offered[name]))
+            answer = encode_value(self._offered[name])
+            self.journal.record(name, Answer(answer))
+            return Raw(answer)
         if not self.known:
             self._parking.add(self, self.context)
             self.known = True
@@ -321,7 +322,7 @@ class ParkedCall:
 
     def _collect_soon(self) -> None:
         if not self._collecting:
-            self._parking.tasks.start(self._collect, _nothing, detached=True)
+            self._parking.tasks.start(self._collect, detached=True)
 
     async def _collect(self) -> None:
         """Wait until nothing more is asked, for a few turns of the event loop; then send the round."""
@@ -354,7 +355,7 @@ class ParkedCall:
         if not self.first.finished:
             self.first.peer.reply_early(self.first, reply)
             if self.first.channel.unsent:  # by a task of its own: whoever asks may stop at any moment
-                self._parking.tasks.start(self.first.channel.flush, _nothing, detached=True)
+                self._parking.tasks.start(self.first.channel.flush, detached=True)
 
     async def _quiet(self) -> None:
         quiet = 0
@@ -388,10 +389,6 @@ async def _replayed(outcome: Outcome) -> Raw:
         raise outcome.as_failure()
     await anyio.sleep_forever()  # until what abandoned it does so again
     raise AssertionError("for ever is over")
-
-
-def _nothing() -> None:
-    """What a task leaves to be done that only collects."""
 
 
 def _raised_or(outcome: Any) -> Any:

@@ -215,7 +215,7 @@ class _Reaper:
         """Something expires then."""
         if self._sooner is None:
             self._sooner = anyio.Event()
-            self._parking.tasks.start(self._reap, _nothing, detached=True)
+            self._parking.tasks.start(self._reap, detached=True)
         elif deadline + SLACK_SECONDS < self._wakes_at:
             self._sooner.set()
 
@@ -229,7 +229,3 @@ class _Reaper:
                 self._parking.expire(anyio.current_time())
         finally:  # in the turn that found nothing more: what is parked in the next one starts another
             self._sooner = None
-
-
-def _nothing() -> None:
-    """What the reaper leaves to be done."""

@@ -127,7 +127,7 @@ class ProgressTracker:
         if anyio.current_time() >= self._told_at + self._interval:
             await self._tell()
         elif not len(self._tasks):
-            self._tasks.start(self._tell_later, _nothing)
+            self._tasks.start(self._tell_later)
 
     async def _tell_later(self) -> None:
         try:
@@ -154,6 +154,3 @@ def _finite(name: str, number: float | None) -> float | None:
     if number is not None and not math.isfinite(number):
         raise ValueError(f"{name} is a finite number, not {number!r}")
     return number
-
-
-def _nothing() -> None: ...

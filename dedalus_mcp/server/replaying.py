@@ -50,8 +50,4 @@ def run_apart(call: Inbound, handle: Callable[[], Coroutine[Any, Any, object]], 
     if call.channel.carrier is None:
         call.peer.run_apart(call, run)
     else:
-        tasks.start(run, _nothing)
-
-
-def _nothing() -> None:
-    """What it leaves to be done."""
+        tasks.start(run)

@@ -84,7 +84,7 @@ class SessionListener:
             self._send()
         if self._waiting or self._peer.channel.unsent:
             self._sending = True
-            self._tasks.start(self._send_later, lambda: None, detached=True)
+            self._tasks.start(self._send_later, detached=True)
 
     def _send(self) -> None:
         waiting, self._waiting = self._waiting, {}

@@ -53,7 +53,7 @@ class Bodies:
         self._came = True
         if self._watching is None:
             self._watching = anyio.CancelScope()
-            self._tasks.start(partial(self._watch, self._watching), lambda: None, detached=True)
+            self._tasks.start(partial(self._watch, self._watching), detached=True)
         try:
             body = await request.body(receive, self._limit)
         except Disconnected:
@@ -76,7 +76,7 @@ class Bodies:
             self._watching = None
         waiting, self._awaited = list(self._awaited), {}
         for send in waiting:
-            self._tasks.start(partial(refuse_while_draining, send), lambda: None, detached=True)
+            self._tasks.start(partial(refuse_while_draining, send), detached=True)
 
     async def _watch(self, scope: anyio.CancelScope) -> None:
         with scope:
@@ -89,7 +89,7 @@ class Bodies:
                 for send, began in list(self._awaited.items()):
                     if self._ticks - began > self._patience:
                         del self._awaited[send]
-                        self._tasks.start(partial(self._too_slow, send), lambda: None, detached=True)
+                        self._tasks.start(partial(self._too_slow, send), detached=True)
         if self._watching is scope:
             self._watching = None
 

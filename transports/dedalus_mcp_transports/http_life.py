@@ -115,7 +115,7 @@ class Pulse:
         self._read[send] = channel
         if self._beating is None:
             self._beating = anyio.CancelScope()
-            self._tasks.start(partial(self._beat, self._beating), lambda: None, detached=True)
+            self._tasks.start(partial(self._beat, self._beating), detached=True)
         try:
             await left(receive, lambda: channel.over_for(send))
         finally:
@@ -127,7 +127,7 @@ class Pulse:
                 before = set(self._read)
                 await anyio.sleep(self._seconds)
                 for send in before & self._read.keys():
-                    self._tasks.start(self._read[send].beat, lambda: None, detached=True)
+                    self._tasks.start(self._read[send].beat, detached=True)
         if self._beating is scope:
             self._beating = None
 

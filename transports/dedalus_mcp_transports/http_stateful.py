@@ -194,7 +194,7 @@ class Stateful:
             channel.answered = Reply(b"", None)
         before = await channel.resume(send, missed)
         if before is not None:  # in a task of its own: nobody may be reading there
-            self._tasks.start(before, lambda: None, detached=True)
+            self._tasks.start(before, detached=True)
         if not channel.over:
             await self._read_on(channel, receive, send)
 
@@ -205,7 +205,7 @@ class Stateful:
             self._sessions.remove(request.session_id)
             unanswered = session.close("the client ended the session")
             if unanswered:  # each ends at its reader's pace
-                self._tasks.start(partial(end_all, unanswered, 404), lambda: None, detached=True)
+                self._tasks.start(partial(end_all, unanswered, 404), detached=True)
             await respond(send, 204)
 
     async def _session_of(self, request: HttpRequest, send: Send) -> LegacySession | None:
