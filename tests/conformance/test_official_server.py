@@ -1,12 +1,7 @@
-"""The official conformance suite against our server: no failure and no warning in what is there.
-
-The suite is other people's program; `make interop` installs it.
-"""
+"""The official conformance suite against our server: no failure and no warning in what is there."""
 
 from __future__ import annotations
 
-import json
-import os
 import re
 import subprocess
 import sys
@@ -17,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from tests.interop.install import CONFORMANCE, home, node
+from tests.conformance.suite import ENVIRONMENT, checks_in, problems, run
+from tests.interop.install import CONFORMANCE, home
 from tests.interop.peers import bring
 from tests.sources import ROOT
 
@@ -54,10 +50,7 @@ SCENARIOS = {"2025-11-25": 33, "2026-07-28": 50}
 def serving(*options: str) -> Generator[str]:
     """Run the server of the fixtures, and give its URL; nothing may go wrong in it meanwhile."""
     command = [sys.executable, "-W", "error", "-m", "tests.conformance.server", "--port", "0", *options]
-    path = os.pathsep.join(str(ROOT / source) for source in (".", "transports", "dedalus_mcp/_names"))
-    with subprocess.Popen(
-        command, cwd=ROOT, env={**os.environ, "PYTHONPATH": path}, stderr=subprocess.PIPE, text=True
-    ) as process:
+    with subprocess.Popen(command, cwd=ROOT, env=ENVIRONMENT, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         said: list[str] = []
         try:
@@ -76,25 +69,10 @@ def serving(*options: str) -> Generator[str]:
 
 def examine(url: str, revision: str, output: Path) -> dict[str, list[dict[str, Any]]]:
     """Run every scenario of a revision, and return the checks of each."""
-    suite = home(*CONFORMANCE) / "node_modules" / ".bin" / "conformance"
-    command = [str(node()), str(suite), "server", "--url", url, "--requirements", revision, "--output-dir", str(output)]
-    done = subprocess.run(
-        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=SECONDS, check=False
-    )
-    checks = {
-        re.sub(r"^server-|-\d{4}-\d\d-\d\dT[^/]*$", "", path.parent.name): json.loads(path.read_text())
-        for path in output.glob("*/checks.json")
-    }
+    done = run("server", "--url", url, "--requirements", revision, "--output-dir", str(output), seconds=SECONDS)
+    checks = checks_in(output)
     assert checks, f"{done.stdout}\n{done.stderr}"
     return checks
-
-
-def problems(checks: list[dict[str, Any]]) -> list[str]:
-    """What is wrong in a scenario; one that could check nothing counts as well."""
-    bad = [check for check in checks if check["status"] in {"FAILURE", "WARNING"}]
-    if not bad and all(check["status"] != "SUCCESS" for check in checks):
-        return ["no check could be made"]
-    return [f"{check['status']} {check['id']}: {check.get('errorMessage')}" for check in bad]
 
 
 @pytest.mark.parametrize("form", [(), ("--always-stream",)], ids=["JSON where it will do", "streams only"])
