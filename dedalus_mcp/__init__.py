@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from dedalus_mcp.client.era import EraStore as EraStore
     from dedalus_mcp.client.form import Form as Form
     from dedalus_mcp.client.round import Round as Round
+    from dedalus_mcp.client.settings import ClientSettings as ClientSettings
     from dedalus_mcp.errors import AskFailed as AskFailed
     from dedalus_mcp.errors import AuthRequiredError as AuthRequiredError
     from dedalus_mcp.errors import BadRequestError as BadRequestError
@@ -76,6 +77,7 @@ _HOME = {
     "BadRequestError": "dedalus_mcp.errors",
     "Cancelled": "dedalus_mcp.server.answers",
     "CacheHint": "dedalus_mcp.server.hints",
+    "ClientSettings": "dedalus_mcp.client.settings",
     "CompletionSpec": "dedalus_mcp.server.specs",
     "ConnectionLost": "dedalus_mcp.errors",
     "Context": "dedalus_mcp.server.context",
@@ -137,6 +139,7 @@ __all__ = (
     "BadRequestError",
     "Cancelled",
     "CacheHint",
+    "ClientSettings",
     "CompletionSpec",
     "ConnectionLost",
     "Context",

@@ -9,30 +9,23 @@ Layer: L4; `connect` is a door to `dedalus_mcp.run`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from types import TracebackType
-from typing import Any, Self, TypeVar, get_args
+from typing import Any, Self, TypeVar, Unpack, get_args
 
 import msgspec
 
-from dedalus_mcp.client.answers import Answers, ElicitationHandler, SamplingHandler, UrlElicitationHandler
 from dedalus_mcp.client.any_request import ProgressHandler
 from dedalus_mcp.client.changes import ChangeRequests
 from dedalus_mcp.client.completing import CompletionRequests
 from dedalus_mcp.client.connecting import Connecting
-from dedalus_mcp.client.delivery import check_callback
-from dedalus_mcp.client.era import EraStore, Remembered
-from dedalus_mcp.client.handlers import Handlers
 from dedalus_mcp.client.link import Agreement, Link
-from dedalus_mcp.client.notices import Callbacks, ListChangedHandler, LoggingHandler, ResourceUpdatedHandler
-from dedalus_mcp.client.opening import Opening, open_link, remembered
+from dedalus_mcp.client.opening import open_link
 from dedalus_mcp.client.reading import ResourceRequests
-from dedalus_mcp.client.requesting import Requests, SessionLostHandler
-from dedalus_mcp.client.roots import RootsSource
-from dedalus_mcp.client.rounds import MAX_ROUNDS, Rounds
-from dedalus_mcp.client.timeouts import DEFAULT, Default, TimeoutLike, timeout_of
+from dedalus_mcp.client.requesting import Requests
+from dedalus_mcp.client.rounds import Rounds
+from dedalus_mcp.client.settings import ClientSettings, Conduct, conduct_of
+from dedalus_mcp.client.timeouts import DEFAULT, Default, TimeoutLike
 from dedalus_mcp.errors import ConnectionLost, ToolError
-from dedalus_mcp.jsonrpc.clock import Timeout
 from dedalus_mcp.types import (
     CallToolRequestParams,
     CallToolResult,
@@ -53,17 +46,12 @@ from dedalus_mcp.types.method import Method
 from dedalus_mcp.types.methods import (
     DISCOVER,
     LOGGING_SET_LEVEL,
-    MESSAGE,
     PING,
     PROMPTS_GET,
     PROMPTS_LIST,
-    PROMPTS_LIST_CHANGED,
-    RESOURCES_LIST_CHANGED,
-    RESOURCES_UPDATED,
     ROOTS_LIST_CHANGED,
     TOOLS_CALL,
     TOOLS_LIST,
-    TOOLS_LIST_CHANGED,
 )
 from dedalus_mcp.types.revisions import MODERN
 
@@ -77,83 +65,20 @@ PageT = TypeVar("PageT", bound=PaginatedResult)
 class MCPClient(ChangeRequests, ResourceRequests, CompletionRequests):
     """A client of one server, made by `connect`.  Usable and closable from any task of its event loop."""
 
-    def __init__(
-        self,
-        link: Link,
-        agreement: Agreement,
-        opening: Opening,
-        on_session_lost: SessionLostHandler | None = None,
-        max_rounds: int = MAX_ROUNDS,
-    ) -> None:
-        self._requests = Requests(link, agreement, opening, on_session_lost)
-        super().__init__(link, Rounds(link, self._requests, max_rounds), opening.timeout, agreement.capabilities)
+    def __init__(self, link: Link, agreement: Agreement, conduct: Conduct) -> None:
+        opening = conduct.opening
+        self._requests = Requests(link, agreement, opening, conduct.on_session_lost)
+        rounds = Rounds(link, self._requests, conduct.max_rounds)
+        super().__init__(link, rounds, opening.timeout, agreement.capabilities)
 
     @classmethod
-    def connect(  # noqa: PLR0913 - the settings of a connection, by keyword
-        cls,
-        target: Any,
-        *,
-        elicitation: ElicitationHandler | None = None,
-        elicitation_url: UrlElicitationHandler | None = None,
-        sampling: SamplingHandler | None = None,
-        sampling_tools: bool = False,
-        roots: RootsSource | None = None,
-        extensions: Mapping[str, Mapping[str, Any]] | None = None,
-        logging: LoggingHandler | None = None,
-        tools_list_changed: ListChangedHandler | None = None,
-        prompts_list_changed: ListChangedHandler | None = None,
-        resources_list_changed: ListChangedHandler | None = None,
-        resource_updated: ResourceUpdatedHandler | None = None,
-        revision: str | None = None,
-        client_info: Implementation | None = None,
-        timeout: TimeoutLike = 60.0,
-        probe_timeout: float = 5.0,
-        max_rounds: int = MAX_ROUNDS,
-        headers: Mapping[str, str] | None = None,
-        auth: Any = None,
-        http_client: Any = None,
-        eras: EraStore | None = None,
-        on_session_lost: SessionLostHandler | None = None,
-    ) -> Connecting[MCPClient]:
+    def connect(cls, target: Any, **settings: Unpack[ClientSettings]) -> Connecting[MCPClient]:
         """Connect to a server.
-
-        What the client can do is declared exactly as handlers are given.  Each takes one argument: the
-        params of what it answers or hears.
 
         Args:
             target: A URL; a `StdioServer`; an `MCPServer`, to be served in this process; a connection
                 (`Duplex`) or something that opens connections (`Target`).
-            elicitation: Answers the server's questions to the user: an async function, or a
-                plain one that runs in a worker thread.  It takes `ElicitRequestParams`, or a
-                `Form` if its parameter is annotated so, and returns an `ElicitResult`, or the
-                content of an accepted one.
-            elicitation_url: Answers requests to send the user to a page (2025-11-25 and later).
-            sampling: Asks your model for the server; called as `elicitation` is.
-            sampling_tools: Whether it takes tools (2025-11-25 and later).
-            roots: The roots to tell servers of: `Root` objects, ``file:`` URIs, `pathlib.Path`s; or
-                a function, plain or async, that returns them.
-            extensions: The extensions of the protocol that you speak, by id, with their settings (2026-07-28).
-            logging: Hears log messages, from level "info" on: see `set_logging_level`.
-            tools_list_changed: Hears that the tools are others now, or may be: list them again.
-            prompts_list_changed: The same for prompts.
-            resources_list_changed: The same for resources and templates.
-            resource_updated: Hears of changes of the resources of `subscribe_resource`, in order.
-            revision: The one protocol revision to speak; None to find out the newest in common.
-            client_info: Who you are.
-            timeout: How long to wait for replies where a call does not say, in seconds or as a
-                `Timeout`; None for no limit.  It stands still while the user is asked.
-            probe_timeout: How long a server may ignore the probe for 2026-07-28 before it
-                counts as an older one, in seconds.
-            max_rounds: How often the server may ask back before it answers one request (2026-07-28).
-            headers: What every request to a URL says; this and the next two are for a URL only,
-                and `StreamableHttp` takes more.
-            auth: An `httpx.Auth`, or whatever else the HTTP client takes for `auth=`.
-            http_client: An `httpx.AsyncClient` or `httpx2.AsyncClient` of yours; not closed.
-            eras: What is known of servers from earlier runs, so that those of an older revision
-                are not probed again; None for what this process has found out.
-            on_session_lost: Hears that the server had forgotten the session (it was restarted,
-                say), once there is a new one, with the log level and the subscriptions of the old
-                one.  Whatever else the server kept for it is gone.
+            settings: What the client does and how: see `ClientSettings`.
 
         Returns:
             What to await for a client, or to enter with `async with` for one that is closed.
@@ -171,39 +96,13 @@ class MCPClient(ChangeRequests, ResourceRequests, CompletionRequests):
         """
         from dedalus_mcp.run import open_target  # noqa: PLC0415 - the door: run knows the transports
 
-        callbacks: Callbacks = {
-            MESSAGE: logging,
-            TOOLS_LIST_CHANGED: tools_list_changed,
-            PROMPTS_LIST_CHANGED: prompts_list_changed,
-            RESOURCES_LIST_CHANGED: resources_list_changed,
-            RESOURCES_UPDATED: resource_updated,
-        }
-        for handler in (elicitation, elicitation_url, sampling, *callbacks.values()):
-            check_callback(handler)
-        if max_rounds < 0:
-            raise ValueError(f"max_rounds is a count >= 0, not {max_rounds!r}")
-        answers = Answers(
-            elicitation=elicitation,
-            elicitation_url=elicitation_url,
-            sampling=sampling,
-            sampling_tools=sampling_tools,
-            roots=roots,
-            extensions=extensions,
-        )
-        patience = timeout_of(timeout)
-        opening = Opening(
-            make_handlers=partial(Handlers, answers=answers, callbacks=callbacks),
-            info=client_info or Implementation(name="dedalus-mcp", version="0"),
-            revision=revision,
-            timeout=patience,
-            probe_timeout=Timeout(probe_timeout),
-            eras=remembered if eras is None else Remembered(eras),
-        )
+        conduct = conduct_of(settings)
+        headers, auth, http_client = settings.get("headers"), settings.get("auth"), settings.get("http_client")
 
         async def open_client() -> MCPClient:
             opened = open_target(target, headers=headers, auth=auth, http_client=http_client)
-            link, agreement = await open_link(opened, opening)
-            client = cls(link, agreement, opening, on_session_lost, max_rounds)
+            link, agreement = await open_link(opened, conduct.opening)
+            client = cls(link, agreement, conduct)
             try:
                 await client._listening.begun()
             except BaseException:

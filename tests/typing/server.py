@@ -122,6 +122,7 @@ async def clients(server: MCPServer) -> None:
         assert_type(await client.read_resource("a://b", timeout=None), ReadResourceResult)
     assert_type(await MCPClient.connect(server, resource_updated=changed), MCPClient)
     MCPClient.connect(server, resource_updated=page)  # type: ignore[arg-type]
+    MCPClient.connect(server, resource_updatde=changed)  # type: ignore[call-arg]
 
 
 async def changed(params: ResourceUpdatedNotificationParams) -> None:

@@ -1,0 +1,158 @@
+"""How a client behaves: what may be set, for one connection and for a group of them alike.
+
+Layer: L4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, NamedTuple, TypedDict
+
+from dedalus_mcp.client.answers import Answers, ElicitationHandler, SamplingHandler, UrlElicitationHandler
+from dedalus_mcp.client.delivery import check_callback
+from dedalus_mcp.client.era import EraStore, Remembered
+from dedalus_mcp.client.handlers import Handlers
+from dedalus_mcp.client.notices import Callbacks, ListChangedHandler, LoggingHandler, ResourceUpdatedHandler
+from dedalus_mcp.client.opening import Opening, remembered
+from dedalus_mcp.client.requesting import SessionLostHandler
+from dedalus_mcp.client.roots import RootsSource
+from dedalus_mcp.client.rounds import MAX_ROUNDS
+from dedalus_mcp.client.timeouts import TimeoutLike, timeout_of
+from dedalus_mcp.jsonrpc.clock import Timeout
+from dedalus_mcp.types import Implementation
+from dedalus_mcp.types.methods import (
+    MESSAGE,
+    PROMPTS_LIST_CHANGED,
+    RESOURCES_LIST_CHANGED,
+    RESOURCES_UPDATED,
+    TOOLS_LIST_CHANGED,
+)
+
+__all__ = ("ClientSettings", "Conduct", "conduct_of")
+
+TIMEOUT = 60.0
+PROBE_TIMEOUT = 5.0
+
+
+class ClientSettings(TypedDict, total=False):
+    """What `MCPClient.connect` takes by keyword besides the target; each may be left out.
+
+    What the client can do is declared exactly as handlers are given.  Each takes one argument: the
+    params of what it answers or hears.
+
+    Attributes:
+        elicitation: Answers the server's questions to the user: an async function, or a
+            plain one that runs in a worker thread.  It takes `ElicitRequestParams`, or a
+            `Form` if its parameter is annotated so, and returns an `ElicitResult`, or the
+            content of an accepted one.
+        elicitation_url: Answers requests to send the user to a page (2025-11-25 and later).
+        sampling: Asks your model for the server; called as `elicitation` is.
+        sampling_tools: Whether it takes tools (2025-11-25 and later).
+        roots: The roots to tell servers of: `Root` objects, ``file:`` URIs, `pathlib.Path`s; or
+            a function, plain or async, that returns them.
+        extensions: The extensions of the protocol that you speak, by id, with their settings (2026-07-28).
+        logging: Hears log messages, from level "info" on: see `set_logging_level`.
+        tools_list_changed: Hears that the tools are others now, or may be: list them again.
+        prompts_list_changed: The same for prompts.
+        resources_list_changed: The same for resources and templates.
+        resource_updated: Hears of changes of the resources of `subscribe_resource`, in order.
+        revision: The one protocol revision to speak; None to find out the newest in common.
+        client_info: Who you are.
+        timeout: How long to wait for replies where a call does not say, in seconds or as a
+            `Timeout`; None for no limit; a minute if not given.  It stands still while the user is asked.
+        probe_timeout: How long a server may ignore the probe for 2026-07-28 before it
+            counts as an older one, in seconds; five if not given.
+        max_rounds: How often the server may ask back before it answers one request (2026-07-28); ten if not given.
+        headers: What every request to a URL says; this and the next two are for a URL only,
+            and `StreamableHttp` takes more.
+        auth: An `httpx.Auth`, or whatever else the HTTP client takes for `auth=`.
+        http_client: An `httpx.AsyncClient` or `httpx2.AsyncClient` of yours; not closed.
+        eras: What is known of servers from earlier runs, so that those of an older revision
+            are not probed again; None for what this process has found out.
+        on_session_lost: Hears that the server had forgotten the session (it was restarted,
+            say), once there is a new one, with the log level and the subscriptions of the old
+            one.  Whatever else the server kept for it is gone.
+    """
+
+    elicitation: ElicitationHandler | None
+    elicitation_url: UrlElicitationHandler | None
+    sampling: SamplingHandler | None
+    sampling_tools: bool
+    roots: RootsSource | None
+    extensions: Mapping[str, Mapping[str, Any]] | None
+    logging: LoggingHandler | None
+    tools_list_changed: ListChangedHandler | None
+    prompts_list_changed: ListChangedHandler | None
+    resources_list_changed: ListChangedHandler | None
+    resource_updated: ResourceUpdatedHandler | None
+    revision: str | None
+    client_info: Implementation | None
+    timeout: TimeoutLike
+    probe_timeout: float
+    max_rounds: int
+    headers: Mapping[str, str] | None
+    auth: Any
+    http_client: Any
+    eras: EraStore | None
+    on_session_lost: SessionLostHandler | None
+
+
+class Conduct(NamedTuple):
+    """The settings of one client, checked and complete.
+
+    Attributes:
+        opening: How its connection is opened, and opened anew.
+        max_rounds: See `ClientSettings`.
+        on_session_lost: See there.
+    """
+
+    opening: Opening
+    max_rounds: int
+    on_session_lost: SessionLostHandler | None
+
+
+def conduct_of(settings: ClientSettings) -> Conduct:
+    """Check settings and complete them.
+
+    Raises:
+        TypeError: There is no such setting; a handler is no function of one argument.
+        ValueError: A value is not legal; the text says which is.
+    """
+    unknown = settings.keys() - ClientSettings.__annotations__.keys()
+    if unknown:
+        raise TypeError(f"no setting {min(unknown)!r:.80}; legal are {', '.join(ClientSettings.__annotations__)}")
+    callbacks: Callbacks = {
+        MESSAGE: settings.get("logging"),
+        TOOLS_LIST_CHANGED: settings.get("tools_list_changed"),
+        PROMPTS_LIST_CHANGED: settings.get("prompts_list_changed"),
+        RESOURCES_LIST_CHANGED: settings.get("resources_list_changed"),
+        RESOURCES_UPDATED: settings.get("resource_updated"),
+    }
+    asked = (settings.get("elicitation"), settings.get("elicitation_url"), settings.get("sampling"))
+    for handler in (*asked, *callbacks.values()):
+        check_callback(handler)
+    max_rounds = settings.get("max_rounds", MAX_ROUNDS)
+    if max_rounds < 0:
+        raise ValueError(f"max_rounds is a count >= 0, not {max_rounds!r}")
+    eras = settings.get("eras")
+    opening = Opening(
+        make_handlers=partial(Handlers, answers=_answers(settings), callbacks=callbacks),
+        info=settings.get("client_info") or Implementation(name="dedalus-mcp", version="0"),
+        revision=settings.get("revision"),
+        timeout=timeout_of(settings.get("timeout", TIMEOUT)),
+        probe_timeout=Timeout(settings.get("probe_timeout", PROBE_TIMEOUT)),
+        eras=remembered if eras is None else Remembered(eras),
+    )
+    return Conduct(opening=opening, max_rounds=max_rounds, on_session_lost=settings.get("on_session_lost"))
+
+
+def _answers(settings: ClientSettings) -> Answers:
+    return Answers(
+        elicitation=settings.get("elicitation"),
+        elicitation_url=settings.get("elicitation_url"),
+        sampling=settings.get("sampling"),
+        sampling_tools=settings.get("sampling_tools", False),
+        roots=settings.get("roots"),
+        extensions=settings.get("extensions"),
+    )
