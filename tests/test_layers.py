@@ -30,6 +30,7 @@ LAYERS = {
     "dedalus_mcp.jsonrpc.failures": 2,
     "dedalus_mcp.types*": 1,
     "dedalus_mcp.schema*": 1,
+    "dedalus_mcp.auth*": 2,
     "dedalus_mcp.jsonrpc.clock": 2,
     "dedalus_mcp.jsonrpc.exchange": 2,
     "dedalus_mcp.jsonrpc.oversized": 2,
@@ -76,6 +77,7 @@ THIRD_PARTY = {
 """What each layer may import from elsewhere, on top of the standard library."""
 
 THIRD_PARTY_OF = {
+    "dedalus_mcp.auth.jose": {"joserfc"},  # the extra `auth`
     "dedalus_mcp.jsonrpc.tasks": {"trio"},  # only when that is the loop that runs
     "dedalus_mcp.schema.json_schema": {"jsonschema_rs"},  # only when an author gives a schema
     "dedalus_mcp.server.seal": {"cryptography"},  # the extra `seal`
@@ -100,7 +102,7 @@ SHARED = ("dedalus_mcp.jsonrpc.tasks", "dedalus_mcp.jsonrpc.loops")
 """The modules above L2 that transports may use: they start tasks too, and there is one of them for each loop."""
 
 SAYS_LAYER = re.compile(r"^Layer: L(\d)", re.MULTILINE)
-UNNEEDED = {"cryptography", "httpx", "pydantic", "starlette", "trio", "uvicorn"}
+UNNEEDED = {"cryptography", "httpx", "joserfc", "pydantic", "starlette", "trio", "uvicorn"}
 """What a local server does without."""
 
 EVENT_LOOPS = {"anyio", "asyncio", "httpx", "trio", "uvicorn"}
