@@ -2,6 +2,9 @@
 
 Once for each event loop, since hardly anything that is set up could be used in two.
 
+    the first user ──▶ enter ──▶ used ──the last user leaves──▶ leave
+                                   └──it breaks──▶ every user is ended, and the next one enters anew
+
 The context manager is entered and left in one task of its own, so that it may hold task groups
 and cancel scopes whichever connection comes first or goes last.
 
@@ -11,20 +14,21 @@ Layer: L4.
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from typing import Any, TypeAlias
-from weakref import WeakKeyDictionary
 
 import anyio
 
-from dedalus_mcp.jsonrpc.tasks import Tasks, current_loop, ends_the_task, is_foreign
+from dedalus_mcp.jsonrpc.loops import PerLoop
+from dedalus_mcp.jsonrpc.tasks import Tasks, ends_the_task
 
-__all__ = ("Lifespan",)
+__all__ = ("Enter", "Life", "Lifespan")
 
 logger = logging.getLogger("dedalus_mcp")
 
-_Enter: TypeAlias = Callable[[], AbstractAsyncContextManager[Any]]
+Enter: TypeAlias = Callable[[], AbstractAsyncContextManager[Any]]
+"""Makes a context manager."""
 
 
 class Lifespan:
@@ -34,10 +38,9 @@ class Lifespan:
         enter: Makes the context manager; None for nothing to set up.
     """
 
-    def __init__(self, enter: _Enter | None) -> None:
+    def __init__(self, enter: Enter | None) -> None:
         self._enter = enter
-        # What lives in one event loop is of no use to another, and a server may be in several.
-        self._lives: WeakKeyDictionary[object, _Life] = WeakKeyDictionary()
+        self._shared = PerLoop(_Shared)
 
     @property
     def value(self) -> Any:
@@ -45,68 +48,123 @@ class Lifespan:
         if self._enter is None:
             return None
         try:
-            life = self._lives.get(current_loop())
+            shared = self._shared.known()
         except RuntimeError:  # no event loop runs in this thread
             return None
-        return None if life is None else life.value
+        return None if shared is None or shared.life is None else shared.life.value
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[Any]:
-        """Be one of the users.
+        """Be one of the users.  Where what is set up breaks, the body is cancelled.
 
         Raises:
             Exception: What the context manager raised: on the way in to everybody who waited for
-                it, later on to the last who leaves.
+                it, where it breaks to everybody, on the way out to the last who leaves.
         """
         if self._enter is None:
             yield None
             return
-        life = await self._join(self._enter)
+        shared = self._shared.here()
+        life = await shared.join(self._enter)
         try:
             await life.entered.wait()
-            if life.error is not None:
-                raise life.error
-            yield life.value
+            life.check()
+            with life.use():
+                yield life.value
+            if life.broken:
+                life.check()
         finally:
-            life.users -= 1
-            if life.users == 0:
-                await life.leave()
-                if life.error is not None:
-                    raise life.error
-
-    async def _join(self, enter: _Enter) -> _Life:
-        loop = current_loop()
-        life = self._lives.get(loop)
-        while life is not None and life.users == 0 and not life.over.is_set():
-            await life.over.wait()  # one life at a time
-            life = self._lives.get(loop)
-        if life is None or life.over.is_set():
-            life = self._lives[loop] = _Life(enter)
-        life.users += 1
-        return life
+            await shared.part(life)
 
 
-class _Life:
-    """A task that enters, waits for the word to leave, and leaves."""
+class _Shared:
+    """The life of one event loop, and how many use it."""
 
-    def __init__(self, enter: _Enter) -> None:
-        self.users = 0
+    def __init__(self) -> None:
+        self.life: Life | None = None
+        self._users: dict[Life, int] = {}
+
+    async def join(self, enter: Enter) -> Life:
+        """Return the life to use, one at a time: a new one begins when the one before is over."""
+        while self.life is not None and self.life not in self._users and not self.life.over.is_set():
+            await self.life.over.wait()
+        if self.life is None or self.life.over.is_set():
+            self.life = Life(enter, "the lifespan")
+        self._users[self.life] = self._users.get(self.life, 0) + 1
+        return self.life
+
+    async def part(self, life: Life) -> None:
+        """Use it no more."""
+        self._users[life] -= 1
+        if not self._users[life]:
+            del self._users[life]
+            await life.leave()
+            life.check()
+
+
+class Life:
+    """A context manager, entered and left in a task of its own.
+
+    Args:
+        enter: Makes it.
+        name: What it is called in errors and in the log.
+
+    Attributes:
+        value: What it gave; None before, and afterwards.
+        entered: Set when it is entered, or never will be.
+        broken: Whether it ended before it was left.
+        over: Set when it is left.
+    """
+
+    def __init__(self, enter: Enter, name: str) -> None:
         self.value: Any = None
-        self.error: BaseException | None = None
+        self.broken = False
         self.entered = anyio.Event()
         self.over = anyio.Event()
+        self._enter = enter
+        self._name = name
+        self._error: BaseException | None = None
         self._leaving = anyio.Event()
         self._scope = anyio.CancelScope()
-        self._enter = enter
+        self._users: set[anyio.CancelScope] = set()
         Tasks().start(self._live, self._end)
 
-    async def leave(self) -> None:
-        """Leave, or stop entering, and return when that is over."""
+    @contextmanager
+    def use(self) -> Generator[None]:
+        """Use it: the body is cancelled when it breaks."""
+        with anyio.CancelScope() as scope:
+            if self.broken:
+                scope.cancel()
+            self._users.add(scope)
+            try:
+                yield
+            finally:
+                self._users.discard(scope)
+
+    def check(self) -> None:
+        """Raise what the context manager raised.
+
+        Raises:
+            Exception: That.
+        """
+        if self._error is not None:
+            raise self._error
+
+    def leave_soon(self) -> None:
+        """Leave it, or stop entering; see `over`."""
         self._leaving.set()
         if not self.entered.is_set():  # nobody waits for it any more, and it may take for ever
             self._scope.cancel()
+
+    async def leave(self) -> None:
+        """Leave it, or stop entering, and return when that is over."""
+        self.leave_soon()
         with anyio.CancelScope(shield=True):
             await self.over.wait()
+
+    def give_up(self) -> None:
+        """Cancel what it does to be left."""
+        self._scope.cancel()
 
     async def _live(self) -> None:
         try:
@@ -114,19 +172,27 @@ class _Life:
                 async with self._enter() as self.value:
                     self.entered.set()
                     await self._leaving.wait()
-        except anyio.get_cancelled_exc_class() as cancelled:
-            if not is_foreign(cancelled):
+            if not self._leaving.is_set():
+                raise RuntimeError(f"{self._name} ended by itself")
+        except BaseException as error:  # raised by `check`
+            self._fail(error)
+            if ends_the_task(error) and not isinstance(error, GeneratorExit):
                 raise
-            self.error = RuntimeError("the lifespan waited for something that was cancelled")
-            self.error.__cause__ = cancelled
-        except BaseException as error:  # raised by `running`
-            if ends_the_task(error):
-                raise
-            self.error = error
-            if self.entered.is_set() and not self._leaving.is_set():  # it may be long until then
-                logger.exception("what a server's lifespan has set up broke while it was used")
+
+    def _fail(self, error: BaseException) -> None:
+        if isinstance(error, GeneratorExit | anyio.get_cancelled_exc_class()):  # in another task it would be no failure
+            what = "raised GeneratorExit" if isinstance(error, GeneratorExit) else "waited for what was cancelled"
+            self._error = RuntimeError(f"{self._name} {what}")
+            self._error.__cause__ = error
+        else:
+            self._error = error
+        if self.entered.is_set() and not self._leaving.is_set():  # it may be long until anybody looks
+            self.broken = True
+            logger.error("%s broke while it was used", self._name, exc_info=self._error)
 
     def _end(self) -> None:
         self.value = None
         self.entered.set()
         self.over.set()
+        for scope in self._users:
+            scope.cancel()

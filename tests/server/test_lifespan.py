@@ -180,7 +180,7 @@ async def test_the_users_own_error_comes_out_as_itself() -> None:
     assert log == ["in", "out"]
 
 
-async def test_a_life_that_breaks_is_reported_and_the_next_user_begins_another(
+async def test_a_life_that_breaks_ends_its_users_at_once_and_the_next_begins_another(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     lives: list[anyio.Event] = []
@@ -198,19 +198,62 @@ async def test_a_life_that_breaks_is_reported_and_the_next_user_begins_another(
             group.cancel_scope.cancel()
 
     lifespan = Lifespan(enter)
+    ended: list[BaseException] = []
 
-    async def outlive() -> None:
-        async with lifespan.running():
-            lives[0].set()
+    async def use() -> None:
+        try:
+            async with lifespan.running():
+                await anyio.sleep_forever()
+        except ExceptionGroup as error:
+            ended.append(error)
+
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as group:
+            group.start_soon(use)
+            group.start_soon(use)
             await wait_all_tasks_blocked()
-            assert lifespan.value is None
-            assert "lost the database" in caplog.text  # at once, and not when the last user leaves
-            async with lifespan.running() as value:
-                assert value == lifespan.value == 2
+            lives[0].set()
+        assert lifespan.value is None
+        async with lifespan.running() as value:
+            assert value == lifespan.value == 2
 
-    with pytest.raises(ExceptionGroup) as raised:
-        await outlive()
-    assert raised.group_contains(KeyError, match="lost the database")
+    assert [type(each) for each in ended] == [ExceptionGroup, ExceptionGroup]
+    assert "lost the database" in caplog.text
+    assert len(caplog.records) == 1
+
+
+async def test_a_life_that_ends_by_itself_is_broken_too() -> None:
+    may_end = anyio.Event()
+
+    @asynccontextmanager
+    async def enter() -> AsyncGenerator[None]:
+        async with anyio.create_task_group() as group:
+
+            async def end() -> None:
+                await may_end.wait()
+                group.cancel_scope.cancel()
+
+            group.start_soon(end)
+            yield
+
+    async def use() -> None:
+        async with Lifespan(enter).running():
+            may_end.set()
+            await anyio.sleep_forever()
+
+    with anyio.fail_after(5), pytest.raises(RuntimeError, match="the lifespan ended by itself"):
+        await use()
+
+
+async def test_a_generator_that_says_it_is_closed_lets_nobody_in() -> None:
+    @asynccontextmanager
+    async def enter() -> AsyncGenerator[None]:
+        raise GeneratorExit
+        yield
+
+    with pytest.raises(RuntimeError, match="the lifespan raised GeneratorExit"):
+        async with Lifespan(enter).running():
+            pytest.fail("entered")
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])

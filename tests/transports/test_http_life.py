@@ -8,6 +8,7 @@ from typing import Any
 
 import anyio
 import pytest
+from anyio.lowlevel import checkpoint
 
 from dedalus_mcp import MCPServer, get_context, tool
 from dedalus_mcp.run import Hosted
@@ -154,6 +155,48 @@ async def test_a_lifespan_that_fails_is_told_and_tried_again(caplog: pytest.LogC
         assert len(caplog.records) == 1
         assert "secret" in caplog.text
         assert await (await web.open("2025-11-25")).use(1, "alive") == "up"
+
+
+async def test_a_lifespan_that_breaks_in_use_is_begun_anew_by_the_next_request(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    lives: list[anyio.Event] = []
+
+    async def fail_at(signal: anyio.Event) -> None:
+        await signal.wait()
+        raise KeyError("lost the database")
+
+    @asynccontextmanager
+    async def lifespan(server: MCPServer) -> AsyncGenerator[int]:
+        lives.append(anyio.Event())
+        async with anyio.create_task_group() as group:
+            group.start_soon(fail_at, lives[-1])
+            yield len(lives)
+            group.cancel_scope.cancel()
+
+    server = MCPServer("breaks", lifespan=lifespan)
+
+    @tool
+    async def alive() -> str:
+        return str(get_context().lifespan)
+
+    server.collect(alive)
+    async with serving(server) as web:
+        client = await web.open("2025-11-25")
+        assert await client.use(1, "alive") == "1"
+        lives[0].set()
+        with anyio.fail_after(5):
+            while await client.use(2, "alive") != "2":
+                await checkpoint()
+
+        assert len(lives) == 2
+        assert "lost the database" in caplog.text
+    assert len(caplog.records) == 1
+
+
+async def test_a_lifespan_that_says_it_is_closed_lets_no_request_through() -> None:
+    async with serving(_counting([], GeneratorExit())) as web:
+        assert refusal(await web.client().initialize("2025-11-25")) == (500, -32603, None)
 
 
 @pytest.mark.parametrize("error", [SystemExit(3), BaseExceptionGroup("several", [SystemExit(3)])], ids=repr)

@@ -6,6 +6,7 @@ Layer: L5.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from functools import partial
 
 import anyio
@@ -25,15 +26,17 @@ class Life:
 
     Args:
         application: The application.
+        broke: Told when what is set up has broken: it needs to be entered anew.
     """
 
-    def __init__(self, application: Application) -> None:
+    def __init__(self, application: Application, broke: Callable[[], None]) -> None:
         self._application = application
+        self._broke = broke
         self._tasks = Tasks()
         self._held: _Held | None = None
 
     async def enter(self) -> bool:
-        """Return when it is set up, and whether it still is; only the first call does anything, until `leave`.
+        """Return when it is set up, and whether it still is; only the first call does anything, until it is over.
 
         Raises:
             BaseException: What setting up raised; the next call tries again.
@@ -41,7 +44,7 @@ class Life:
         held = self._held
         if held is None:
             held = self._held = _Held(self._application)
-            self._tasks.start(held.run, held.entered.set, detached=True)
+            self._tasks.start(held.run, partial(self._ended, held), detached=True)
         await held.entered.wait()
         if held.error is not None:
             if self._held is held:
@@ -55,6 +58,12 @@ class Life:
         if held is not None:
             held.leave()
         await self._tasks.wait()
+
+    def _ended(self, held: _Held) -> None:
+        if held.entered.is_set() and self._held is held:  # nobody has left it
+            self._held = None
+            self._broke()
+        held.entered.set()
 
 
 class _Held:
@@ -85,10 +94,11 @@ class _Held:
                     await self._leaving.wait()
         except BaseException as error:  # raised by `enter`, where that still waits
             if ends_the_task(error):
+                self.error = RuntimeError("setting up what is served was interrupted")
                 raise
-            if self.entered.is_set():
-                logger.exception("taking down what is served failed")
             self.error = error
+            if self._leaving.is_set():
+                logger.exception("taking down what is served failed")
 
 
 class Pulse:

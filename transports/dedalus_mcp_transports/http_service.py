@@ -59,7 +59,7 @@ class Service:
     def __init__(self, application: Application, settings: HttpSettings) -> None:
         self.ready = False
         self.draining = False
-        self._life = Life(application)
+        self._life = Life(application, self._broke)
         self._bodies = Bodies(settings.max_body, settings.body_seconds)
         self._pulse = pulse = Pulse(settings.keep_alive_seconds)
         form = Form.JSON if settings.json_only else Form.STREAM if settings.always_stream else Form.LATE
@@ -75,6 +75,9 @@ class Service:
             Exception: What that raised.
         """
         self.ready = await self._life.enter()
+
+    def _broke(self) -> None:
+        self.ready = False
 
     async def serve(self, request: HttpRequest, receive: Receive, send: Send, *, by_sse: bool = False) -> None:
         """Answer one request.
