@@ -60,7 +60,7 @@ LAYERS = {
     "dedalus_mcp.client*": 4,
     "dedalus_mcp_transports.*": 5,
     "dedalus_mcp.run": 6,
-    "dedalus_mcp.testing": 6,
+    "dedalus_mcp.testing*": 6,
     "dedalus_mcp": 6,
 }
 """The layer of each module; the first pattern that fits counts."""
@@ -94,7 +94,7 @@ DOORS = {
     "dedalus_mcp.client*": "dedalus_mcp.run",
     "dedalus_mcp": "dedalus_mcp_transports",
     "dedalus_mcp.run": "dedalus_mcp_transports",
-    "dedalus_mcp.testing": "dedalus_mcp_transports",
+    "dedalus_mcp.testing*": "dedalus_mcp_transports",
 }
 """What may be imported inside functions only: there `serve`, `run` and `connect` open onto what is above them."""
 

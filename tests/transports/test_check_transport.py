@@ -8,8 +8,7 @@ from collections.abc import Sequence
 import anyio
 import pytest
 
-from dedalus_mcp import testing
-from dedalus_mcp.testing import check_transport
+from dedalus_mcp.testing import check_transport, duplex_rules
 from dedalus_mcp.transport import Duplex, Received
 from dedalus_mcp_transports import memory
 from dedalus_mcp_transports.memory import MAX_UNREAD_BYTES, pair
@@ -93,7 +92,7 @@ class LosesFramesWhenCancelled(Passing):
 @pytest.fixture(autouse=True)
 def small_and_impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in {"PATIENCE": 2.0, "STALL": 0.01, "BIG": MAX_UNREAD_BYTES + 1, "FLOOD": 8_000_000}.items():
-        monkeypatch.setattr(testing, name, value)
+        monkeypatch.setattr(duplex_rules, name, value)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What tests of a transport need: the rules of `Duplex`, as checks that run.
+"""The rules of `Duplex`, as checks that run: what tests of a transport need.
 
     async def test_mine():
         await check_transport(make_pair)
