@@ -263,9 +263,11 @@ async def _stop_at_signal(
 async def _serve_program(server: MCPServer, opened: Host | Target | Duplex, served: Callable[[], object]) -> None:
     await _serve(server, opened)
     served()
+    pools = [each.threads for each in (server, *server.included())]
     with anyio.move_on_after(THREAD_GRACE_SECONDS):
-        await server.threads.idle()
-    if server.threads.busy:
+        for threads in pools:
+            await threads.idle()
+    if any(threads.busy for threads in pools):
         for stream in (sys.stdout, sys.stderr):
             with suppress(AttributeError, OSError, ValueError):  # None without such a descriptor; closed; broken
                 stream.flush()

@@ -26,9 +26,9 @@ import msgspec
 from dedalus_mcp.errors import INVALID_PARAMS, McpError, ResourceNotFound
 from dedalus_mcp.schema.signature import label, parameters
 from dedalus_mcp.server.injection import Injection, is_injected
-from dedalus_mcp.server.prompts import Prompts
+from dedalus_mcp.server.prompts import LentPrompt, Prompts
 from dedalus_mcp.server.rendering import is_mapping
-from dedalus_mcp.server.resources import Resources
+from dedalus_mcp.server.resources import LentTemplate, Resources
 from dedalus_mcp.server.specs import CompletionSpec
 from dedalus_mcp.threads import Threads
 from dedalus_mcp.types import (
@@ -52,6 +52,9 @@ class Completions:
         resources: The resource templates, likewise.
         threads: Where plain `def` dependencies run.
         limit: How many suggestions one answer has, at most.
+
+    Attributes:
+        included: Those of the servers that it includes.
     """
 
     def __init__(self, prompts: Prompts, resources: Resources, threads: Threads, limit: int) -> None:
@@ -59,10 +62,16 @@ class Completions:
         self._prompts = prompts
         self._resources = resources
         self._limit = limit
+        self.included: list[Completions] = []
         self._completers: dict[tuple[str, str, str | None], _Completer] = {}
 
     def __len__(self) -> int:
         return len(self._completers)
+
+    @property
+    def offered(self) -> bool:
+        """Whether anything is completed."""
+        return bool(self._completers) or any(completions.offered for completions in self.included)
 
     def add(self, fn: Callable[..., Any], spec: CompletionSpec) -> None:
         """Register a completer; one for the same argument is replaced.
@@ -94,6 +103,8 @@ class Completions:
             TypeError: The completer returned what no suggestions can be made of.
             Exception: What the completer raised.
         """
+        if (lent := self._lent(ref)) is not None:
+            return await lent.complete(argument, context)
         kind, key, names = self._prompt(ref.name) if isinstance(ref, PromptReference) else self._resource(ref.uri)
         if names and argument.name not in names:
             raise McpError(
@@ -104,6 +115,11 @@ class Completions:
             return Completion(values=[])
         chosen = CompletionContext(arguments=(context and context.arguments) or {})
         return completion_of(await completer.run(argument, chosen, self._threads), self._limit)
+
+    def _lent(self, ref: CompletionReference) -> LentPrompt | LentTemplate | None:
+        if isinstance(ref, PromptReference):
+            return self._prompts.catalogue.lent.get(ref.name)
+        return self._resources.templates.lent.get(ref.uri)
 
     def _prompt(self, name: str) -> tuple[str, str, list[str]]:
         prompt = self._prompts.definition(name)

@@ -43,6 +43,7 @@ from dedalus_mcp.types.methods import PROGRESS
 from dedalus_mcp.types.revisions import shape
 
 if TYPE_CHECKING:
+    from dedalus_mcp.server.composition import Home
     from dedalus_mcp.server.server import MCPServer
 
 __all__ = ("Context", "active_context", "current", "get_context", "progress")
@@ -102,6 +103,7 @@ class Context(Asking, Logs):
         "_steps",
         "_terms",
         "_told",
+        "homes",
     )
 
     def __init__(
@@ -118,6 +120,7 @@ class Context(Asking, Logs):
         self._parked: ParkedCall | None = None
         self._steps: Steps | None = None
         self._told = 0  # notices
+        self.homes: tuple[Home, ...] = ()  # the included servers on the way to the handler
 
     @property
     def server(self) -> MCPServer:
@@ -182,8 +185,8 @@ class Context(Asking, Logs):
 
     @property
     def lifespan(self) -> Any:
-        """What the server's lifespan yielded; None without one."""
-        return self._lifespan
+        """What the lifespan of the handler's server yielded; None without one."""
+        return self.homes[-1].lifespan if self.homes else self._lifespan
 
     @property
     def terms(self) -> Terms:

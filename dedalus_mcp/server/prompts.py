@@ -7,22 +7,39 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from dedalus_mcp.errors import INVALID_PARAMS, McpError
 from dedalus_mcp.schema.arguments import summary
 from dedalus_mcp.server import changes
+from dedalus_mcp.server.catalogue import Catalogue
 from dedalus_mcp.server.changes import SubscriptionBus
-from dedalus_mcp.server.pages import Places
 from dedalus_mcp.server.renderers import Renderer
 from dedalus_mcp.server.rendering import render
 from dedalus_mcp.server.specs import PromptSpec
 from dedalus_mcp.threads import Threads
-from dedalus_mcp.types import GetPromptResult, Prompt
+from dedalus_mcp.types import Completion, CompletionArgument, CompletionContext, GetPromptResult, Prompt
 
-__all__ = ("Prompts", "strings_only")
+__all__ = ("LentPrompt", "Prompts", "strings_only")
 
 logger = logging.getLogger("dedalus_mcp")
+
+
+class LentPrompt(Protocol):
+    """A prompt of another server, under a name of ours."""
+
+    @property
+    def definition(self) -> Prompt:
+        """The prompt as clients see it here."""
+        ...
+
+    async def get(self, arguments: Mapping[str, Any] | None) -> GetPromptResult:
+        """Render it: see `Prompts.get`."""
+        ...
+
+    async def complete(self, argument: CompletionArgument, context: CompletionContext | None) -> Completion:
+        """Suggest values for one of its arguments: see `Completions.complete`."""
+        ...
 
 
 class _Registered:
@@ -48,37 +65,36 @@ class Prompts:
     """The prompts of a server.
 
     Args:
+        owner: The name of the server.
         threads: Where plain `def` dependencies run.
         bus: Hears of every change of the list.
 
     Attributes:
-        offered: Whether there are prompts, or were: clients that have been told so still ask.
-        places: Their order, for pages of the list.
+        catalogue: All of them, by name.
     """
 
-    def __init__(self, threads: Threads, bus: SubscriptionBus) -> None:
-        self.offered = False
-        self.places = Places("name")
+    def __init__(self, owner: str, threads: Threads, bus: SubscriptionBus) -> None:
+        self.catalogue: Catalogue[_Registered, LentPrompt] = Catalogue("prompt", "name", owner)
         self._threads = threads
         self._bus = bus
-        self._by_name: dict[str, _Registered] = {}
+        self._by_name = self.catalogue.own
 
     def __len__(self) -> int:
-        return len(self._by_name)
+        return len(self.catalogue)
 
     @property
     def definitions(self) -> list[Prompt]:
         """The prompts as clients see them, in the order of registration."""
-        return [prompt.definition for prompt in self._by_name.values()]
+        return [prompt.definition for prompt in self.catalogue.values()]
 
     @property
     def names(self) -> list[str]:
         """Their names, sorted."""
-        return sorted(self._by_name)
+        return sorted(self.catalogue)
 
     def definition(self, name: str) -> Prompt | None:
         """Return a prompt as clients see it; None if there is none of that name."""
-        prompt = self._by_name.get(name)
+        prompt = self.catalogue.get(name)
         return None if prompt is None else prompt.definition
 
     def add(self, fn: Callable[..., Any], spec: PromptSpec) -> None:
@@ -86,24 +102,20 @@ class Prompts:
 
         Raises:
             TypeError: The renderer takes what strings cannot fill, or has no name.
+            ValueError: The prompt of an included server has that name, here or in a server that includes this one.
         """
         prompt = _Registered(fn, spec)
-        name = prompt.definition.name
-        if name in self._by_name:
-            logger.warning("prompt %r is registered twice: the last one counts", name)
-        self._by_name[name] = prompt
-        self.places.add(name)
-        self.offered = True
+        if self.catalogue.add(prompt.definition.name, prompt):
+            logger.warning("prompt %r is registered twice: the last one counts", prompt.definition.name)
         self._bus.publish(changes.PROMPTS)
 
     def remove(self, name: str) -> None:
         """Remove a prompt.
 
         Raises:
-            KeyError: There is none of that name.
+            KeyError: The server has none of that name itself.
         """
-        del self._by_name[name]
-        self.places.remove(name)
+        self.catalogue.remove(name)
         self._bus.publish(changes.PROMPTS)
 
     async def get(self, name: str, arguments: Mapping[str, Any] | None) -> GetPromptResult:
@@ -119,6 +131,8 @@ class Prompts:
         """
         prompt = self._by_name.get(name)
         if prompt is None:
+            if (lent := self.catalogue.lent.get(name)) is not None:
+                return await lent.get(arguments)
             raise McpError(INVALID_PARAMS, f"Prompt {name!r:.160} is not registered")
         given = dict(arguments or {})
         missing = prompt.required - given.keys()

@@ -6,26 +6,79 @@ Layer: L4.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
 
-from dedalus_mcp.errors import INVALID_PARAMS, MAX_URI, InvalidArguments, McpError, ResourceNotFound
+from dedalus_mcp.errors import (
+    INVALID_PARAMS,
+    MAX_URI,
+    RESOURCE_NOT_FOUND,
+    InvalidArguments,
+    McpError,
+    ResourceNotFound,
+)
 from dedalus_mcp.schema.arguments import summary
 from dedalus_mcp.schema.signature import label
 from dedalus_mcp.server import changes
+from dedalus_mcp.server.catalogue import Catalogue
 from dedalus_mcp.server.changes import SubscriptionBus
 from dedalus_mcp.server.contents import contents_of
 from dedalus_mcp.server.functions import Function
 from dedalus_mcp.server.hints import hinted
-from dedalus_mcp.server.pages import Places
 from dedalus_mcp.server.specs import ResourceSpec, ResourceTemplateSpec
 from dedalus_mcp.server.uri_templates import UriTemplate
 from dedalus_mcp.threads import Threads
-from dedalus_mcp.types import ReadResourceResult, Resource, ResourceTemplate
+from dedalus_mcp.types import (
+    Completion,
+    CompletionArgument,
+    CompletionContext,
+    ReadResourceResult,
+    Resource,
+    ResourceTemplate,
+)
 
-__all__ = ("Resources",)
+__all__ = ("LentResource", "LentTemplate", "Reader", "Resources")
 
 logger = logging.getLogger("dedalus_mcp")
+
+
+class Reader(Protocol):
+    """Reads resources of another server."""
+
+    async def read(self, uri: str) -> ReadResourceResult:
+        """Read one: see `Resources.read`."""
+        ...
+
+
+class LentResource(Reader, Protocol):
+    """A resource of another server."""
+
+    @property
+    def definition(self) -> Resource:
+        """The resource as clients see it here."""
+        ...
+
+
+class LentTemplate(Reader, Protocol):
+    """A resource template of another server."""
+
+    @property
+    def definition(self) -> ResourceTemplate:
+        """The template as clients see it here."""
+        ...
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The names of its variables; none where they are not known."""
+        ...
+
+    def match(self, uri: str) -> dict[str, str] | None:
+        """Return the values of the variables in a URI; None if it is none of the template's."""
+        ...
+
+    async def complete(self, argument: CompletionArgument, context: CompletionContext | None) -> Completion:
+        """Suggest values for one of its variables: see `Completions.complete`."""
+        ...
 
 
 class _Resource:
@@ -71,70 +124,83 @@ class _Template:
             meta=spec.meta,
         )
 
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The names of its variables."""
+        return (*self.template.path, *self.template.query)
+
+    def match(self, uri: str) -> dict[str, str] | None:
+        """Return the values of the variables in a URI; None if it is none of the template's."""
+        return self.template.match(uri)
+
 
 class Resources:
     """The resources of a server.
 
     Args:
+        owner: The name of the server.
         threads: Where plain `def` functions run.
         bus: Hears of every change of the lists.
         max_stream: Bytes or characters of what comes piece by piece, at most.
 
     Attributes:
-        offered: Whether there are resources or templates, or were: clients that have been told so still ask.
-        places: The order of the resources, for pages of the list.
-        template_places: The order of the templates.
+        catalogue: The resources, by URI.
+        templates: The templates, by their text.
+        unlisted: Who may have resources that stand in no list, asked in this order: see `show_unlisted`.
     """
 
-    def __init__(self, threads: Threads, bus: SubscriptionBus, max_stream: int) -> None:
-        self.offered = False
-        self.places = Places("uri")
-        self.template_places = Places("uriTemplate")
+    def __init__(self, owner: str, threads: Threads, bus: SubscriptionBus, max_stream: int) -> None:
+        self.catalogue: Catalogue[_Resource, LentResource] = Catalogue("resource", "uri", owner)
+        self.templates: Catalogue[_Template, LentTemplate] = Catalogue("resource template", "uriTemplate", owner)
+        self.unlisted: list[Reader] = []
+        self._showings: list[tuple[Resources, Reader]] = []
         self._threads = threads
         self._bus = bus
         self._max_stream = max_stream
-        self._by_uri: dict[str, _Resource] = {}
-        self._templates: dict[str, _Template] = {}
+        self._by_uri = self.catalogue.own
 
     def __len__(self) -> int:
-        return len(self._by_uri) + len(self._templates)
+        return len(self.catalogue) + len(self.templates)
+
+    @property
+    def offered(self) -> bool:
+        """Whether there are resources or templates, or were: clients that have been told so still ask."""
+        return self.catalogue.offered or self.templates.offered
 
     @property
     def definitions(self) -> list[Resource]:
         """The resources as clients see them, in the order of registration."""
-        return [resource.definition for resource in self._by_uri.values()]
+        return [resource.definition for resource in self.catalogue.values()]
 
     @property
     def template_definitions(self) -> list[ResourceTemplate]:
         """The templates, likewise."""
-        return [template.definition for template in self._templates.values()]
+        return [template.definition for template in self.templates.values()]
 
     @property
     def uris(self) -> list[str]:
         """The URIs of the resources, sorted."""
-        return sorted(self._by_uri)
+        return sorted(self.catalogue)
 
     def add(self, fn: Callable[..., Any], spec: ResourceSpec) -> None:
         """Register a resource; one of the same URI is replaced.
 
         Raises:
             TypeError: The function takes something.
+            ValueError: The resource of an included server has that URI, here or in a server that includes this one.
         """
         resource = _Resource(fn, spec, self._max_stream)
-        if spec.uri in self._by_uri:
+        if self.catalogue.add(spec.uri, resource):
             logger.warning("resource %r is registered twice: the last one counts", spec.uri)
-        self._by_uri[spec.uri] = resource
-        self.places.add(spec.uri)
         self._changed()
 
     def remove(self, uri: str) -> None:
         """Remove a resource.
 
         Raises:
-            KeyError: There is none of that URI.
+            KeyError: The server has none of that URI itself.
         """
-        del self._by_uri[uri]
-        self.places.remove(uri)
+        self.catalogue.remove(uri)
         self._changed()
 
     def add_template(self, fn: Callable[..., Any], spec: ResourceTemplateSpec) -> None:
@@ -142,24 +208,34 @@ class Resources:
 
         Raises:
             TypeError: The function's parameters are not the template's variables.
-            ValueError: The template is none.
+            ValueError: The template is none; or that of an included server has the same text, here or in a server
+                that includes this one.
         """
         template = _Template(fn, spec, self._max_stream)
-        if spec.uri_template in self._templates:
+        if self.templates.add(spec.uri_template, template):
             logger.warning("resource template %r is registered twice: the last one counts", spec.uri_template)
-        self._templates[spec.uri_template] = template
-        self.template_places.add(spec.uri_template)
         self._changed()
 
     def remove_template(self, uri_template: str) -> None:
         """Remove a template.
 
         Raises:
-            KeyError: There is none of that text.
+            KeyError: The server has none of that text itself.
         """
-        del self._templates[uri_template]
-        self.template_places.remove(uri_template)
+        self.templates.remove(uri_template)
         self._changed()
+
+    def add_unlisted(self, reader: Reader) -> None:
+        """Ask a reader for whatever stands in no list, once all before it have nothing."""
+        self.unlisted.append(reader)
+        for borrower, ours in self._showings:
+            borrower.add_unlisted(ours)
+
+    def show_unlisted(self, borrower: Resources, ours: Reader) -> None:
+        """Let another server ask `ours`, which reads here, as soon as there may be something that stands in no list."""
+        self._showings.append((borrower, ours))
+        if self.unlisted:
+            borrower.add_unlisted(ours)
 
     def check(self, uri: str) -> None:
         """Return if `read` would find something to ask.
@@ -175,11 +251,11 @@ class Resources:
         Raises:
             ResourceNotFound: `uri` is neither a template nor the URI of a resource.
         """
-        template = self._templates.get(uri)
+        template = self.templates.get(uri)
         if template is None:
             self._find(uri)
             return ()
-        return (*template.template.path, *template.template.query)
+        return template.variables
 
     async def read(self, uri: str) -> ReadResourceResult:
         """Read a resource: the one of exactly that URI, else the first template that it fits.
@@ -192,7 +268,10 @@ class Resources:
             ValueError: It returned what no contents can be made of.
             Exception: What the function raised.
         """
-        found, given = self._find(uri)
+        place = self._find(uri)
+        if not isinstance(place, tuple):
+            return await place.read(uri)
+        found, given = place
         try:
             values = found.function.arguments.decode(given)
         except InvalidArguments as error:
@@ -208,18 +287,39 @@ class Resources:
         return hinted(contents_of(value, uri, found.definition.mimeType), found.hint)
 
     def _changed(self) -> None:
-        self.offered = True
         self._bus.publish(changes.RESOURCES)
 
-    def _find(self, uri: str) -> tuple[_Resource | _Template, dict[str, str]]:
+    def _find(self, uri: str) -> tuple[_Resource | _Template, dict[str, str]] | Reader:
+        """Return what reads a resource, with what its URI says; or whoever reads it elsewhere."""
         resource = self._by_uri.get(uri)
         if resource is not None:
             return resource, {}
-        for template in self._templates.values():
-            values = template.template.match(uri)
+        if (lent := self.catalogue.lent.get(uri)) is not None:
+            return lent
+        for template in self.templates.values():
+            values = template.match(uri)
             if values is not None:
-                return template, values
+                return (template, values) if isinstance(template, _Template) else template
+        if self.unlisted:
+            return _Anywhere(self.unlisted)
         raise ResourceNotFound.of(uri)
+
+
+class _Anywhere:
+    """Reads what stands in no list: the first who has it does."""
+
+    def __init__(self, readers: Sequence[Reader]) -> None:
+        self._readers = readers
+
+    async def read(self, uri: str) -> ReadResourceResult:
+        *others, last = self._readers
+        for reader in others:
+            try:
+                return await reader.read(uri)
+            except McpError as error:
+                if error.code not in (RESOURCE_NOT_FOUND, INVALID_PARAMS):  # the latter on 2026-07-28
+                    raise
+        return await last.read(uri)
 
 
 def _check_parameters(fn: Callable[..., Any], function: Function, template: UriTemplate | None) -> None:

@@ -88,13 +88,15 @@ def _set_level(answering: Answering, call: Inbound, params: SetLevelRequestParam
 
 def _list_tools(answering: Answering, call: Inbound, params: PaginatedRequestParams) -> ListToolsResult:
     server = answering.server
-    tools, cursor = server.tools.places.page(server.tools.definitions, params.cursor, server.config.pagination_limit)
+    tools, cursor = server.tools.catalogue.places.page(
+        server.tools.definitions, params.cursor, server.config.pagination_limit
+    )
     return ListToolsResult(tools=tools, nextCursor=cursor)
 
 
 async def list_enabled_tools(server: MCPServer, params: PaginatedRequestParams) -> ListToolsResult:
     """Answer `tools/list` where functions of the author's decide on what is there."""
-    tools, cursor = server.tools.places.page(
+    tools, cursor = server.tools.catalogue.places.page(
         await server.tools.enabled(), params.cursor, server.config.pagination_limit
     )
     return hinted(ListToolsResult(tools=tools, nextCursor=cursor), server.config.cache_hints.get("tools/list"))
@@ -102,7 +104,7 @@ async def list_enabled_tools(server: MCPServer, params: PaginatedRequestParams) 
 
 def _list_prompts(answering: Answering, call: Inbound, params: PaginatedRequestParams) -> ListPromptsResult:
     server = answering.server
-    prompts, cursor = server.prompts.places.page(
+    prompts, cursor = server.prompts.catalogue.places.page(
         server.prompts.definitions, params.cursor, server.config.pagination_limit
     )
     return ListPromptsResult(prompts=prompts, nextCursor=cursor)
@@ -110,7 +112,7 @@ def _list_prompts(answering: Answering, call: Inbound, params: PaginatedRequestP
 
 def _list_resources(answering: Answering, call: Inbound, params: PaginatedRequestParams) -> ListResourcesResult:
     server = answering.server
-    resources, cursor = server.resources.places.page(
+    resources, cursor = server.resources.catalogue.places.page(
         server.resources.definitions, params.cursor, server.config.pagination_limit
     )
     return ListResourcesResult(resources=resources, nextCursor=cursor)
@@ -120,7 +122,7 @@ def _list_resource_templates(
     answering: Answering, call: Inbound, params: PaginatedRequestParams
 ) -> ListResourceTemplatesResult:
     server = answering.server
-    templates, cursor = server.resources.template_places.page(
+    templates, cursor = server.resources.templates.places.page(
         server.resources.template_definitions, params.cursor, server.config.pagination_limit
     )
     return ListResourceTemplatesResult(resourceTemplates=templates, nextCursor=cursor)

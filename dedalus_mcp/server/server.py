@@ -6,7 +6,7 @@ Layer: L4.
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from dedalus_mcp.server.answering import Answering
 from dedalus_mcp.server.audit import OnAsk
 from dedalus_mcp.server.changes import MemoryBus, SubscriptionBus
 from dedalus_mcp.server.completions import Completions
+from dedalus_mcp.server.composition import Including
 from dedalus_mcp.server.config import ServerConfig
 from dedalus_mcp.server.lifespan import Lifespan
 from dedalus_mcp.server.listeners import Listeners
@@ -34,7 +35,6 @@ from dedalus_mcp.server.specs import (
     extract_spec,
     icons_of,
 )
-from dedalus_mcp.server.telling import Telling
 from dedalus_mcp.server.tools import Tools
 from dedalus_mcp.session import ServerSession
 from dedalus_mcp.threads import Threads
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
 __all__ = ("MCPServer",)
 
 
-class MCPServer(Telling, Requests, Serving):
+class MCPServer(Including, Requests, Serving):
     """A Model Context Protocol server.
 
     Args:
@@ -135,6 +135,7 @@ class MCPServer(Telling, Requests, Serving):
         allow_dynamic_tools: bool = True,
         on_ask: OnAsk | None = None,
     ) -> None:
+        super().__init__()
         self.allow_dynamic_tools = allow_dynamic_tools
         self.instructions = instructions
         self.http_security = http_security
@@ -146,10 +147,10 @@ class MCPServer(Telling, Requests, Serving):
         self.threads = Threads(self.config.worker_threads)
         self.bus: SubscriptionBus = subscription_bus or MemoryBus()
         self.listeners = Listeners(self.config.notice_delay)
-        self.bus.subscribe(self.listeners.hear)
+        self.bus.subscribe(self.hear)
         self.tools = Tools(self)
-        self.prompts = Prompts(self.threads, self.bus)
-        self.resources = Resources(self.threads, self.bus, self.config.max_resource_stream)
+        self.prompts = Prompts(name, self.threads, self.bus)
+        self.resources = Resources(name, self.threads, self.bus, self.config.max_resource_stream)
         self.completions = Completions(self.prompts, self.resources, self.threads, self.config.completion_limit)
         self.seal_under(state_keys)
         self.parkings = PerLoop(lambda: Parking(self.config.parking, self.name, self._seal))
@@ -187,10 +188,10 @@ class MCPServer(Telling, Requests, Serving):
         """What is there, and no more."""
         return ServerCapabilities(
             logging=LoggingCapability(),
-            tools=ToolsCapability(listChanged=True) if self.tools.offered else None,
-            prompts=PromptsCapability(listChanged=True) if self.prompts.offered else None,
+            tools=ToolsCapability(listChanged=True) if self.tools.catalogue.offered else None,
+            prompts=PromptsCapability(listChanged=True) if self.prompts.catalogue.offered else None,
             resources=ResourcesCapability(subscribe=True, listChanged=True) if self.resources.offered else None,
-            completions=CompletionsCapability() if len(self.completions) else None,
+            completions=CompletionsCapability() if self.completions.offered else None,
             experimental=self._experimental,
             extensions=self._extensions,
         )
@@ -199,15 +200,15 @@ class MCPServer(Telling, Requests, Serving):
         """Whether the capability behind a method is there (DISC-05)."""
         match method.partition("/")[0]:
             case "tools":
-                return self.tools.offered
+                return self.tools.catalogue.offered
             case "prompts":
-                return self.prompts.offered
+                return self.prompts.catalogue.offered
             case "resources":
                 return self.resources.offered
             case "completion":
-                return len(self.completions) > 0
+                return self.completions.offered
             case "subscriptions":
-                return self.tools.offered or self.prompts.offered or self.resources.offered
+                return self.tools.catalogue.offered or self.prompts.catalogue.offered or self.resources.offered
             case _:
                 return True
 
@@ -324,8 +325,12 @@ class MCPServer(Telling, Requests, Serving):
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[Any]:
-        """Hold the lifespan open; every connection that is served does."""
-        async with self._lifespan.running() as value:
+        """Hold the lifespan open, and those of included servers; every connection that is served does."""
+        async with AsyncExitStack() as stack:
+            stack.enter_context(self.serving())
+            for other in self.includes:
+                await stack.enter_async_context(other.running())
+            value = await stack.enter_async_context(self._lifespan.running())
             self.tools.fixed = not self.allow_dynamic_tools
             yield value
 

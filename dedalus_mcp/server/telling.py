@@ -42,13 +42,20 @@ class Telling:
 
         def find() -> Context | None:
             context = active_context()
-            return context if context is not None and context.server is self else None
+            if context is None:
+                return None
+            ours = context.server is self or any(home.server is self for home in context.homes)
+            return context if ours else None
 
         handler = ClientLogHandler(find, level)
         for logger in named(names):
             logger.addHandler(handler)
-        self.forwards_logs = True
+        self.forwarding()
         return handler
+
+    def forwarding(self) -> None:
+        """Logs are forwarded from the next call on."""
+        self.forwards_logs = True
 
     async def notify_tools_list_changed(self) -> None:
         """Tell every client that listens that the list of tools has changed.

@@ -9,7 +9,7 @@ import logging
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import Raw
 
@@ -19,11 +19,11 @@ from dedalus_mcp.schema.arguments import summary
 from dedalus_mcp.schema.given import GivenReturns
 from dedalus_mcp.schema.returns import Returns
 from dedalus_mcp.server import changes
+from dedalus_mcp.server.catalogue import Catalogue
 from dedalus_mcp.server.context import active_context
 from dedalus_mcp.server.enabling import is_enabled
 from dedalus_mcp.server.functions import Function
 from dedalus_mcp.server.pace import OutOfTime, Pace
-from dedalus_mcp.server.pages import Places
 from dedalus_mcp.server.results import described, failed, result_of
 from dedalus_mcp.server.specs import ToolSpec
 from dedalus_mcp.types import CallToolResult, Tool
@@ -33,7 +33,7 @@ from dedalus_mcp.types.messages import InputResponseRequestParams
 if TYPE_CHECKING:
     from dedalus_mcp.server.server import MCPServer
 
-__all__ = ("ToolCall", "Tools")
+__all__ = ("LentTool", "ToolCall", "Tools")
 
 logger = logging.getLogger("dedalus_mcp")
 
@@ -48,6 +48,33 @@ class ToolCall(InputResponseRequestParams, frozen=True, kw_only=True):
 
     name: str
     arguments: Raw = Raw(b"{}")
+
+
+class LentTool(Protocol):
+    """A tool of another server, under a name of ours."""
+
+    @property
+    def definition(self) -> Tool:
+        """The tool as clients see it here."""
+        ...
+
+    @property
+    def tags(self) -> frozenset[str]:
+        """The tags that it has there."""
+        ...
+
+    @property
+    def there(self) -> bool:
+        """Whether that server has it for anybody."""
+        ...
+
+    async def enabled(self) -> bool:
+        """Whether that server has it for the present call."""
+        ...
+
+    async def call(self, arguments: Raw | dict[str, Any] | None, *, in_process: bool) -> CallToolResult:
+        """Call it: see `Tools.call`."""
+        ...
 
 
 class _Registered:
@@ -82,23 +109,27 @@ class Tools:
         server: Whose they are: its threads run plain `def` tools, its bus hears of every change of the list.
 
     Attributes:
-        offered: Whether there are tools, or were: clients that have been told so still ask.
-        conditional: Whether a function decides on any of them.
+        catalogue: All of them, by name.
+        included: Those of the servers that it includes.
         fixed: Whether they may not change any more: the server has begun to serve.
-        places: Their order, for pages of the list.
     """
 
     def __init__(self, server: MCPServer) -> None:
-        self.offered = False
-        self.conditional = False
+        self.catalogue: Catalogue[_Registered, LentTool] = Catalogue("tool", "name", server.name, self._check_open)
+        self.included: list[Tools] = []
         self.fixed = False
         self._server = server
-        self.places = Places("name")
-        self._by_name: dict[str, _Registered] = {}
+        self._conditional = False
+        self._by_name = self.catalogue.own
         self._allowed: frozenset[str] | None = None
 
     def __len__(self) -> int:
-        return len(self._by_name)
+        return len(self.catalogue)
+
+    @property
+    def conditional(self) -> bool:
+        """Whether a function decides on any of them."""
+        return self._conditional or any(tools.conditional for tools in self.included)
 
     @property
     def definitions(self) -> list[Tool]:
@@ -106,28 +137,24 @@ class Tools:
 
         One on which a function decides is among them, whatever that says.
         """
-        return [tool.definition for tool in self._there()]
+        return [tool.definition for _, tool in self._there()]
 
     @property
     def names(self) -> list[str]:
         """Their names, sorted."""
-        return sorted(tool.definition.name for tool in self._there())
+        return sorted(name for name, _ in self._there())
 
     def tagged(self, *tags: str) -> list[str]:
         """Return the names of all registered tools that have one of these tags, sorted."""
-        return sorted(name for name, tool in self._by_name.items() if not tool.tags.isdisjoint(tags))
+        return sorted(name for name, tool in self.catalogue.items() if not tool.tags.isdisjoint(tags))
 
     async def enabled(self) -> list[Tool]:
         """Return the tools that are there for the present call, functions asked."""
-        return [
-            tool.definition
-            for tool in self._there()
-            if await is_enabled(tool.enabled, self._server, tool.definition.name)
-        ]
+        return [tool.definition for name, tool in self._there() if await self._is_enabled(name, tool)]
 
     def definition(self, name: str) -> Tool | None:
         """Return a registered tool as clients see it; None if there is none of that name."""
-        tool = self._by_name.get(name)
+        tool = self.catalogue.get(name)
         return None if tool is None else tool.definition
 
     def allow(self, names: Iterable[str] | None) -> None:
@@ -137,7 +164,7 @@ class Tools:
             TypeError: `names` is one string.
             RuntimeError: They are fixed.
         """
-        self._check_open()
+        self.catalogue.check_open()
         if isinstance(names, str):
             raise TypeError(f"allow_tools takes several names, or None; not {names!r:.80}")
         before = self.names
@@ -150,29 +177,26 @@ class Tools:
 
         Raises:
             TypeError: Its signature cannot be published, or it has no name.
-            ImportError, ValueError: A schema that it is given cannot be enforced.
+            ImportError, ValueError: A schema that it is given cannot be enforced; or the tool of an included
+                server has that name, here or in a server that includes this one.
             RuntimeError: They are fixed.
         """
-        self._check_open()
+        self.catalogue.check_open()
         tool = _Registered(fn, spec)
-        if tool.definition.name in self._by_name:
+        if self.catalogue.add(tool.definition.name, tool):
             logger.warning("tool %r is registered twice: the last one counts", tool.definition.name)
-        self._by_name[tool.definition.name] = tool
-        self.places.add(tool.definition.name)
-        self.offered = True
-        self.conditional = self.conditional or callable(spec.enabled)
+        self._conditional = self._conditional or callable(spec.enabled)
         self._server.bus.publish(changes.TOOLS)
 
     def remove(self, name: str) -> None:
         """Remove a tool; calls of it that run go on.
 
         Raises:
-            KeyError: There is none of that name.
+            KeyError: The server has none of that name itself.
             RuntimeError: They are fixed.
         """
-        self._check_open()
-        del self._by_name[name]
-        self.places.remove(name)
+        self.catalogue.check_open()
+        self.catalogue.remove(name)
         self._server.bus.publish(changes.TOOLS)
 
     async def call(
@@ -192,6 +216,8 @@ class Tools:
         """
         tool = self._by_name.get(name)
         if tool is None or not (self._allowed is None or name in self._allowed):
+            if (lent := self.catalogue.lent.get(name)) is not None and self.allows(name):
+                return await lent.call(arguments, in_process=in_process)
             raise McpError(INVALID_PARAMS, f"Unknown tool: {name:.128}")
         if tool.enabled is not True and not await is_enabled(tool.enabled, self._server, name):
             return failed(f'Tool "{name}" is temporarily unavailable')
@@ -209,12 +235,31 @@ class Tools:
                 "Enable allow_dynamic_tools=True to permit runtime changes."
             )
 
-    def _there(self) -> Iterator[_Registered]:
-        return (
-            tool
-            for name, tool in self._by_name.items()
-            if tool.enabled is not False and (self._allowed is None or name in self._allowed)
-        )
+    def allows(self, name: str) -> bool:
+        """Whether a tool of that name may be there: see `allow`."""
+        return self._allowed is None or name in self._allowed
+
+    def there(self, name: str) -> bool:
+        """Whether there is a tool of that name for anybody."""
+        tool = self.catalogue.get(name)
+        return tool is not None and self._shown(name, tool)
+
+    async def is_enabled(self, name: str) -> bool:
+        """Whether there is a tool of that name for the present call, functions asked."""
+        tool = self.catalogue.get(name)
+        return tool is not None and self._shown(name, tool) and await self._is_enabled(name, tool)
+
+    def _there(self) -> Iterator[tuple[str, _Registered | LentTool]]:
+        return ((name, tool) for name, tool in self.catalogue.items() if self._shown(name, tool))
+
+    def _shown(self, name: str, tool: _Registered | LentTool) -> bool:
+        there = tool.enabled is not False if isinstance(tool, _Registered) else tool.there
+        return there and self.allows(name)
+
+    async def _is_enabled(self, name: str, tool: _Registered | LentTool) -> bool:
+        if isinstance(tool, _Registered):
+            return await is_enabled(tool.enabled, self._server, name)
+        return await tool.enabled()
 
     async def _run(self, tool: _Registered, values: dict[str, Any], *, in_process: bool) -> CallToolResult:
         name = tool.definition.name
