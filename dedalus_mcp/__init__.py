@@ -11,6 +11,8 @@ __version__ = "0.8.0"
 
 if TYPE_CHECKING:
     from dedalus_mcp import types as types
+    from dedalus_mcp.client.cache import MemoryCache as MemoryCache
+    from dedalus_mcp.client.cache import ResponseCache as ResponseCache
     from dedalus_mcp.client.client import MCPClient as MCPClient
     from dedalus_mcp.client.era import EraStore as EraStore
     from dedalus_mcp.client.form import Form as Form
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from dedalus_mcp.errors import ConnectionLost as ConnectionLost
     from dedalus_mcp.errors import DedalusError as DedalusError
     from dedalus_mcp.errors import ForbiddenError as ForbiddenError
+    from dedalus_mcp.errors import InvalidOutput as InvalidOutput
     from dedalus_mcp.errors import MCPConnectionError as MCPConnectionError
     from dedalus_mcp.errors import McpError as McpError
     from dedalus_mcp.errors import RequestTimeout as RequestTimeout
@@ -95,16 +98,19 @@ _HOME = {
     "HttpSettings": "dedalus_mcp_transports.http_settings",
     "HttpSse": "dedalus_mcp_transports.http_client",
     "Icon": "dedalus_mcp.types",
+    "InvalidOutput": "dedalus_mcp.errors",
     "Limits": "dedalus_mcp.jsonrpc.peer",
     "MCPClient": "dedalus_mcp.client.client",
     "MCPConnectionError": "dedalus_mcp.errors",
     "MCPServer": "dedalus_mcp.server.server",
     "McpError": "dedalus_mcp.errors",
+    "MemoryCache": "dedalus_mcp.client.cache",
     "PromptSpec": "dedalus_mcp.server.specs",
     "RequestTimeout": "dedalus_mcp.errors",
     "ResourceNotFound": "dedalus_mcp.errors",
     "ResourceSpec": "dedalus_mcp.server.specs",
     "ResourceTemplateSpec": "dedalus_mcp.server.specs",
+    "ResponseCache": "dedalus_mcp.client.cache",
     "Round": "dedalus_mcp.client.round",
     "ServerConfig": "dedalus_mcp.server.config",
     "ServerError": "dedalus_mcp.errors",
@@ -157,16 +163,19 @@ __all__ = (
     "HttpSettings",
     "HttpSse",
     "Icon",
+    "InvalidOutput",
     "Limits",
     "MCPClient",
     "MCPConnectionError",
     "MCPServer",
     "McpError",
+    "MemoryCache",
     "PromptSpec",
     "RequestTimeout",
     "ResourceNotFound",
     "ResourceSpec",
     "ResourceTemplateSpec",
+    "ResponseCache",
     "Round",
     "ServerConfig",
     "ServerError",

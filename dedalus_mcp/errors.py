@@ -4,6 +4,7 @@
     ├── ProtocolError              a rule of the wire was broken; never raised itself
     │   ├── LocalProtocolError       by this process: nothing was sent
     │   └── RemoteProtocolError      by the peer: the connection goes on
+    │       └── InvalidOutput          ... a tool's result does not fit the tool's own output schema
     ├── McpError                   a JSON-RPC error object: the peer's answer, or ours to it
     │   ├── ResourceNotFound         there is no such resource here
     │   └── AskFailed                a question to the client's user came to nothing
@@ -28,6 +29,7 @@ Source: JSON-RPC 2.0, section 5.1 (https://www.jsonrpc.org/specification#error_o
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import Any, Self, TypeVar, overload
 
 import msgspec
@@ -53,6 +55,7 @@ __all__ = (
     "ErrorData",
     "ForbiddenError",
     "InvalidArguments",
+    "InvalidOutput",
     "LocalProtocolError",
     "MCPConnectionError",
     "McpError",
@@ -110,6 +113,25 @@ class LocalProtocolError(ProtocolError):
 
 class RemoteProtocolError(ProtocolError):
     """The peer sent something that the protocol forbids."""
+
+
+class InvalidOutput(RemoteProtocolError):
+    """A tool's result does not fit the tool's own output schema.
+
+    Attributes:
+        tool: Its name.
+        problems: One short sentence for each place at fault: where, and what is legal there.
+        result: The result itself, for those who can do with it as it is.
+    """
+
+    def __init__(self, tool: str, problems: Sequence[str], result: Any = None) -> None:
+        super().__init__(tool, problems, result)
+        self.tool = tool
+        self.problems = problems
+        self.result = result
+
+    def __str__(self) -> str:
+        return f"the result of tool {self.tool!r:.80} does not fit its output schema: {'; '.join(self.problems)}"
 
 
 class McpError(DedalusError):

@@ -121,7 +121,8 @@ class Target(Protocol):
 
     Where every call is answered, if only by a refusal, `never_silent = True` says so: silence is
     then a failure, and no sign of an old server (AMB-09).  Where many objects stand for one
-    server, `era_key` is a string that they share: what a client finds out of one holds for all.
+    server, `era_key` is a string that they share: what a client finds out of one holds for all; and
+    `cache_key` one for what their server answers to everybody, so that clients may share that.
     Where a server may have an older transport instead, `older` is that as a target, to be tried
     when `initialize` is refused; `only_legacy = True` says that no modern server has such a transport.
     """

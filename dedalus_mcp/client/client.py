@@ -17,13 +17,14 @@ import msgspec
 from dedalus_mcp.client.any_request import ProgressHandler
 from dedalus_mcp.client.changes import ChangeRequests
 from dedalus_mcp.client.completing import CompletionRequests
+from dedalus_mcp.client.conduct import Conduct
 from dedalus_mcp.client.connecting import Connecting
 from dedalus_mcp.client.link import Agreement, Link
 from dedalus_mcp.client.opening import open_link
 from dedalus_mcp.client.reading import ResourceRequests
 from dedalus_mcp.client.requesting import Requests
 from dedalus_mcp.client.rounds import Rounds
-from dedalus_mcp.client.settings import ClientSettings, Conduct, conduct_of
+from dedalus_mcp.client.settings import ClientSettings, conduct_of
 from dedalus_mcp.client.timeouts import DEFAULT, Default, TimeoutLike
 from dedalus_mcp.errors import ConnectionLost, ToolError
 from dedalus_mcp.types import (
@@ -65,11 +66,10 @@ PageT = TypeVar("PageT", bound=PaginatedResult)
 class MCPClient(ChangeRequests, ResourceRequests, CompletionRequests):
     """A client of one server, made by `connect`.  Usable and closable from any task of its event loop."""
 
-    def __init__(self, link: Link, agreement: Agreement, conduct: Conduct) -> None:
-        opening = conduct.opening
-        self._requests = Requests(link, agreement, opening, conduct.on_session_lost)
+    def __init__(self, link: Link, agreement: Agreement, conduct: Conduct, server: str | None = None) -> None:
+        self._requests = Requests(link, agreement, conduct, server)
         rounds = Rounds(link, self._requests, conduct.max_rounds)
-        super().__init__(link, rounds, opening.timeout, agreement.capabilities)
+        super().__init__(link, rounds, conduct.opening.timeout, agreement.capabilities)
 
     @classmethod
     def connect(cls, target: Any, **settings: Unpack[ClientSettings]) -> Connecting[MCPClient]:
@@ -87,6 +87,7 @@ class MCPClient(ChangeRequests, ResourceRequests, CompletionRequests):
             TypeError: `target` is nothing that can be connected to, or a handler no function of one argument.
             ValueError: `revision` is none, a string no URL, a root no ``file:`` URI, an extension's
                 id none, `max_rounds` no count.
+            ImportError: `check_outputs` is True, and the extra `schema` is not installed.
             OSError: The connection cannot be made; over HTTP an `MCPConnectionError`, whose
                 classes tell why.
             ConnectionLost: It ended meanwhile; the reason says what the server left behind.
@@ -102,7 +103,7 @@ class MCPClient(ChangeRequests, ResourceRequests, CompletionRequests):
         async def open_client() -> MCPClient:
             opened = open_target(target, headers=headers, auth=auth, http_client=http_client)
             link, agreement = await open_link(opened, conduct.opening)
-            client = cls(link, agreement, conduct)
+            client = cls(link, agreement, conduct, getattr(opened, "cache_key", None))
             try:
                 await client._listening.begun()
             except BaseException:

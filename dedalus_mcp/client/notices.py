@@ -11,11 +11,21 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeAlias, TypeVar
 
+import msgspec
+from msgspec import Raw, UnsetType
+
 from dedalus_mcp.client.delivery import Deliveries, Delivery, hearing
 from dedalus_mcp.jsonrpc.messages import Notice
+from dedalus_mcp.jsonrpc.ours import raw_params
 from dedalus_mcp.types import LoggingMessageNotificationParams, NotificationParams, ResourceUpdatedNotificationParams
 from dedalus_mcp.types.method import NotificationMethod
-from dedalus_mcp.types.methods import MESSAGE, PROMPTS_LIST_CHANGED, RESOURCES_LIST_CHANGED, TOOLS_LIST_CHANGED
+from dedalus_mcp.types.methods import (
+    MESSAGE,
+    PROMPTS_LIST_CHANGED,
+    RESOURCES_LIST_CHANGED,
+    RESOURCES_UPDATED,
+    TOOLS_LIST_CHANGED,
+)
 
 __all__ = ("Callbacks", "ListChangedHandler", "LoggingHandler", "Notices", "ResourceUpdatedHandler")
 
@@ -38,6 +48,11 @@ Callbacks: TypeAlias = Mapping[NotificationMethod[Any], Callable[[Any], Any] | N
 UNASKED = (MESSAGE, PROMPTS_LIST_CHANGED, RESOURCES_LIST_CHANGED, TOOLS_LIST_CHANGED)
 """What a legacy server says at any time, without having been asked for it."""
 
+CHANGES = frozenset(
+    method.name for method in (PROMPTS_LIST_CHANGED, RESOURCES_LIST_CHANGED, RESOURCES_UPDATED, TOOLS_LIST_CHANGED)
+)
+"""What makes stale what was read before."""
+
 
 class Notices:
     """The way from notices to callbacks.
@@ -48,10 +63,12 @@ class Notices:
 
     Attributes:
         gate: Looks at every notice first, and says whether it goes on; None where all do.
+        changed: Told of every change before whoever listens, by its method and the URI of the resource.
     """
 
     def __init__(self, deliveries: Deliveries, callbacks: Callbacks) -> None:
         self.gate: Callable[[Notice], bool] | None = None
+        self.changed: Callable[[str, str | None], None] | None = None
         self._deliveries = {
             method.name: Delivery(callback, deliveries)
             for method, callback in callbacks.items()
@@ -76,6 +93,8 @@ class Notices:
         """Take a notice of the server."""
         if self.gate is not None and not self.gate(notice):
             return
+        if self.changed is not None and notice.method in CHANGES:
+            self.changed(notice.method, _uri(notice.params))
         hear = self._hearers.get(notice.method)
         if hear is None:
             logger.debug("nobody listens to %.80r", notice.method)
@@ -84,6 +103,23 @@ class Notices:
 
     def tell(self, method: NotificationMethod[P], params: P) -> None:
         """Tell whoever listens, as if the server had said it."""
+        if self.changed is not None and method.name in CHANGES:
+            self.changed(method.name, getattr(params, "uri", None))
         delivery = self._deliveries.get(method.name)
         if delivery is not None:
             delivery.put(params)
+
+
+class _Named(msgspec.Struct):
+    uri: str | None = None
+
+
+_decode_named = msgspec.json.Decoder(_Named).decode
+
+
+def _uri(params: Raw | UnsetType) -> str | None:
+    """The resource that a notice names; a bad notice names none."""
+    try:
+        return _decode_named(raw_params(params)).uri
+    except (msgspec.DecodeError, RecursionError):
+        return None

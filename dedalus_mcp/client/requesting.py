@@ -1,6 +1,6 @@
 """The requests of one client: each is made once more where that is safe and cures its failure.
 
-    request ──▶ result
+    request ──▶ result, from the cache where the server allows it
        │
        ├── the session is lost (404) ──▶ a new one, once for all who found out ──▶ again
        ├── the reply got lost, or the server is busy ──▶ again, if the request does no more the second time
@@ -13,20 +13,23 @@ Source: MCP 2025-11-25, basic/transports, "Session Management"; 2026-07-28, basi
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any, TypeVar
 
 import anyio
 import msgspec
 
+from dedalus_mcp.client.caching import Caching, Shared
+from dedalus_mcp.client.conduct import Conduct, Repeated
 from dedalus_mcp.client.delivery import Delivery
+from dedalus_mcp.client.known_tools import KnownTools
 from dedalus_mcp.client.link import Agreement, Link
-from dedalus_mcp.client.opening import Opening, initialize
+from dedalus_mcp.client.opening import initialize
 from dedalus_mcp.client.patience import pause_before_repeat
 from dedalus_mcp.client.session import Held
 from dedalus_mcp.errors import (
     HEADER_MISMATCH,
+    INVALID_PARAMS,
     ConnectionLost,
     DedalusError,
     MCPConnectionError,
@@ -38,24 +41,23 @@ from dedalus_mcp.jsonrpc.clock import Timeout
 from dedalus_mcp.jsonrpc.waiter import Progress
 from dedalus_mcp.types import (
     CallToolRequestParams,
+    CallToolResult,
     ListToolsResult,
     PaginatedRequestParams,
     PaginatedResult,
     RequestParams,
 )
 from dedalus_mcp.types.method import Method
-from dedalus_mcp.types.methods import TOOLS_LIST
+from dedalus_mcp.types.methods import TOOLS_LIST, TOOLS_LIST_CHANGED
+from dedalus_mcp.types.revisions import V2025_06_18
 
-__all__ = ("Requests", "SessionLostHandler")
+__all__ = ("Requests",)
 
 logger = logging.getLogger("dedalus_mcp")
 
 P = TypeVar("P", bound=RequestParams)
 R = TypeVar("R")
 PageT = TypeVar("PageT", bound=PaginatedResult)
-
-SessionLostHandler = Callable[[SessionExpiredError], Awaitable[None] | None]
-"""Hears that the server had forgotten the session, once there is a new one.  A plain `def` must not block."""
 
 # A list of more pages than this is no list but a server that never ends.
 MAX_PAGES = 1000
@@ -85,23 +87,27 @@ class Requests:
     Args:
         link: The connection.
         agreement: What was agreed on it.
-        opening: How to agree on it once more.
-        on_session_lost: Told when that was necessary.
+        conduct: How to agree on it once more, what to keep, and who is told of what.
+        server: What stands for the server, of all clients of it that share a cache; None where nothing does.
 
     Attributes:
         agreement: What is agreed on now.
     """
 
-    def __init__(
-        self, link: Link, agreement: Agreement, opening: Opening, on_session_lost: SessionLostHandler | None
-    ) -> None:
+    def __init__(self, link: Link, agreement: Agreement, conduct: Conduct, server: str | None = None) -> None:
         self.agreement = agreement
         self._link = link
-        self._opening = opening
+        self._opening = conduct.opening
         self._renewal = anyio.Lock()
         self._held = Held()
-        self._repeatable: set[str] = set()  # tools that say of themselves that they may be called twice
-        self._session_lost = None if on_session_lost is None else Delivery(on_session_lost, link.deliveries)
+        self._tools = KnownTools(checks=conduct.check_outputs)
+        cache = conduct.cache
+        self._cache = None if cache is None else Caching(cache, link, Shared(server, conduct.principal))
+        self._session_lost, self._repeated = [
+            None if told is None else Delivery[Any](told, link.deliveries)
+            for told in (conduct.on_session_lost, conduct.on_repeat)
+        ]
+        link.notices.changed = self._changed
 
     async def make(
         self, method: Method[P, R], params: P, *, timeout: Timeout | None = None, progress: Progress | None = None
@@ -109,28 +115,42 @@ class Requests:
         """Make a request and return its result: see `MCPClient.request` for what it raises."""
         if self._link.ended is not None:
             raise ConnectionLost(self._link.ended)
+        send = partial(self._send, method, params, timeout, progress)
+        if self._cache is not None and self._cache.takes(method.name, params):
+            result = await self._cache.result(method, params, send, timeout)
+        else:
+            result = await send()
+        self._held.note(params)
+        if isinstance(result, ListToolsResult):
+            self._tools.learn(result)
+        elif isinstance(result, CallToolResult) and self.agreement.revision >= V2025_06_18:
+            assert isinstance(params, CallToolRequestParams), "so says the table of methods"
+            self._tools.check(params.name, result)
+        return result
+
+    async def _send(self, method: Method[P, R], params: P, timeout: Timeout | None, progress: Progress | None) -> R:
         once = partial(self._link.request, method, params, timeout=timeout, progress=progress)
         agreement = self.agreement
         try:
-            result = await once()
+            return await once()
         except MCPConnectionError as error:
             if isinstance(error, SessionExpiredError):
                 await self._renew(agreement, error)
             pause = self._pause(method.name, params, error, timeout)
             if pause is None:
                 raise
+            if self._repeated is not None:
+                self._repeated.put(Repeated(method.name, error, pause))
             if pause > 0:
                 await anyio.sleep(pause)
-            result = await once()
         except McpError as error:
             if error.code != HEADER_MISMATCH or not isinstance(params, CallToolRequestParams):
                 raise
+            if self._repeated is not None:
+                self._repeated.put(Repeated(method.name, error, 0.0))
+            self._drop(TOOLS_LIST.name)
             await self.make_all(TOOLS_LIST, "tools", timeout=timeout)  # the transport learns (HTTP-67)
-            result = await once()
-        self._held.note(params)
-        if isinstance(result, ListToolsResult):
-            self._note(result)
-        return result
+        return await once()
 
     async def make_all(
         self, method: Method[PaginatedRequestParams, PageT], listed: str, *, timeout: Timeout | None = None
@@ -145,6 +165,15 @@ class Requests:
         Raises:
             RemoteProtocolError: The pages do not end.
         """
+        try:
+            return await self._all(method, listed, timeout)
+        except McpError as error:
+            # A cursor from the cache may be one that the server knows no longer (CACHE-13).
+            if error.code != INVALID_PARAMS or not self._drop(method.name):
+                raise
+            return await self._all(method, listed, timeout)
+
+    async def _all(self, method: Method[PaginatedRequestParams, PageT], listed: str, timeout: Timeout | None) -> PageT:
         cursor: str | None = None
         seen: set[str] = set()
         items: list[Any] = []
@@ -158,6 +187,17 @@ class Requests:
                 raise RemoteProtocolError(f"{method.name!r} does not end: the server repeats a cursor")
             seen.add(cursor)
         raise RemoteProtocolError(f"{method.name!r} does not end: more than {MAX_PAGES} pages, which is the limit")
+
+    def _changed(self, notice: str, uri: str | None) -> None:
+        """Take a change that the server tells of."""
+        if notice == TOOLS_LIST_CHANGED.name:
+            self._tools.forget()
+        if self._cache is not None:
+            self._cache.changed(notice, uri)
+
+    def _drop(self, listing: str) -> bool:
+        """Keep nothing of a list any more; return whether anything was."""
+        return self._cache is not None and self._cache.drop(listing)
 
     async def _renew(self, lost: Agreement, error: SessionExpiredError) -> None:
         """Begin a new session as the last one was, unless somebody has done that since `lost` was agreed on."""
@@ -187,14 +227,8 @@ class Requests:
         """
         if isinstance(error, SessionExpiredError) and not error.begun:
             return 0
-        if method not in SAFE and not (isinstance(params, CallToolRequestParams) and params.name in self._repeatable):
+        if method not in SAFE and not (
+            isinstance(params, CallToolRequestParams) and self._tools.may_repeat(params.name)
+        ):
             return None
         return 0 if error.begun else pause_before_repeat(error, timeout)
-
-    def _note(self, result: ListToolsResult) -> None:
-        for tool in result.tools:
-            hints = tool.annotations
-            if hints is not None and (hints.idempotentHint or hints.readOnlyHint):
-                self._repeatable.add(tool.name)
-            else:
-                self._repeatable.discard(tool.name)

@@ -7,15 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, TypedDict
 
 from dedalus_mcp.client.answers import Answers, ElicitationHandler, SamplingHandler, UrlElicitationHandler
+from dedalus_mcp.client.cache import MemoryCache, ResponseCache
+from dedalus_mcp.client.conduct import Conduct, RepeatHandler, SessionLostHandler
 from dedalus_mcp.client.delivery import check_callback
 from dedalus_mcp.client.era import EraStore, Remembered
 from dedalus_mcp.client.handlers import Handlers
+from dedalus_mcp.client.known_tools import checks_outputs
 from dedalus_mcp.client.notices import Callbacks, ListChangedHandler, LoggingHandler, ResourceUpdatedHandler
 from dedalus_mcp.client.opening import Opening, remembered
-from dedalus_mcp.client.requesting import SessionLostHandler
 from dedalus_mcp.client.roots import RootsSource
 from dedalus_mcp.client.rounds import MAX_ROUNDS
 from dedalus_mcp.client.timeouts import TimeoutLike, timeout_of
@@ -29,7 +31,7 @@ from dedalus_mcp.types.methods import (
     TOOLS_LIST_CHANGED,
 )
 
-__all__ = ("ClientSettings", "Conduct", "conduct_of")
+__all__ = ("ClientSettings", "conduct_of")
 
 TIMEOUT = 60.0
 PROBE_TIMEOUT = 5.0
@@ -70,9 +72,18 @@ class ClientSettings(TypedDict, total=False):
         http_client: An `httpx.AsyncClient` or `httpx2.AsyncClient` of yours; not closed.
         eras: What is known of servers from earlier runs, so that those of an older revision
             are not probed again; None for what this process has found out.
+        cache: Where results are kept for as long as the server allows (2026-07-28); None for nowhere.
+            If not given, in memory and for this client alone.
+        principal: On whose behalf the client asks, where `cache` serves several clients: what is
+            private is shared with those of the same name, and with nobody if not given.
+        check_outputs: Whether a tool's result is held against the output schema that the tool was
+            listed with; an `InvalidOutput` is raised where it does not fit.  None, or not given:
+            where `dedalus-mcp[schema]` is installed.
         on_session_lost: Hears that the server had forgotten the session (it was restarted,
             say), once there is a new one, with the log level and the subscriptions of the old
             one.  Whatever else the server kept for it is gone.
+        on_repeat: Hears that a request is made once more, since the first time it failed in a way
+            that may pass, and does no more the second time.
     """
 
     elicitation: ElicitationHandler | None
@@ -95,21 +106,11 @@ class ClientSettings(TypedDict, total=False):
     auth: Any
     http_client: Any
     eras: EraStore | None
+    cache: ResponseCache | None
+    principal: str | None
+    check_outputs: bool | None
     on_session_lost: SessionLostHandler | None
-
-
-class Conduct(NamedTuple):
-    """The settings of one client, checked and complete.
-
-    Attributes:
-        opening: How its connection is opened, and opened anew.
-        max_rounds: See `ClientSettings`.
-        on_session_lost: See there.
-    """
-
-    opening: Opening
-    max_rounds: int
-    on_session_lost: SessionLostHandler | None
+    on_repeat: RepeatHandler | None
 
 
 def conduct_of(settings: ClientSettings) -> Conduct:
@@ -117,6 +118,7 @@ def conduct_of(settings: ClientSettings) -> Conduct:
 
     Raises:
         TypeError: There is no such setting; a handler is no function of one argument.
+        ImportError: `check_outputs` is True, and the extra `schema` is not installed.
         ValueError: A value is not legal; the text says which is.
     """
     unknown = settings.keys() - ClientSettings.__annotations__.keys()
@@ -130,7 +132,8 @@ def conduct_of(settings: ClientSettings) -> Conduct:
         RESOURCES_UPDATED: settings.get("resource_updated"),
     }
     asked = (settings.get("elicitation"), settings.get("elicitation_url"), settings.get("sampling"))
-    for handler in (*asked, *callbacks.values()):
+    told = (settings.get("on_session_lost"), settings.get("on_repeat"))
+    for handler in (*asked, *callbacks.values(), *told):
         check_callback(handler)
     max_rounds = settings.get("max_rounds", MAX_ROUNDS)
     if max_rounds < 0:
@@ -144,7 +147,15 @@ def conduct_of(settings: ClientSettings) -> Conduct:
         probe_timeout=Timeout(settings.get("probe_timeout", PROBE_TIMEOUT)),
         eras=remembered if eras is None else Remembered(eras),
     )
-    return Conduct(opening=opening, max_rounds=max_rounds, on_session_lost=settings.get("on_session_lost"))
+    return Conduct(
+        opening=opening,
+        max_rounds=max_rounds,
+        cache=settings["cache"] if "cache" in settings else MemoryCache(),
+        principal=settings.get("principal"),
+        check_outputs=checks_outputs(settings.get("check_outputs")),
+        on_session_lost=settings.get("on_session_lost"),
+        on_repeat=settings.get("on_repeat"),
+    )
 
 
 def _answers(settings: ClientSettings) -> Answers:

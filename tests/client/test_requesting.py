@@ -9,6 +9,7 @@ import anyio
 import pytest
 
 from dedalus_mcp import MCPClient
+from dedalus_mcp.client.conduct import Repeated
 from dedalus_mcp.errors import (
     BadRequestError,
     ConnectionLost,
@@ -19,6 +20,7 @@ from dedalus_mcp.errors import (
 )
 from dedalus_mcp_transports.http_client import StreamableHttp
 from dedalus_mcp_transports.http_stream import Reconnect
+from tests.interaction.reach import Heard
 from tests.transports.scripted_http import Asked, Script, Talk, event, legacy, scripted
 
 EMPTY: dict[str, Any] = {"content": []}
@@ -253,6 +255,24 @@ async def test_what_only_reads_is_made_once_more_when_the_server_was_busy(status
         await client.get_prompt("p")
 
     assert server.count("prompts/get") == 2
+
+
+async def test_who_wants_to_know_hears_what_is_made_once_more_and_why() -> None:
+    heard = Heard[Repeated]()
+    async with (
+        scripted(Restarted(busy(3)).script) as server,
+        MCPClient.connect(server.url, on_repeat=heard) as client,
+    ):
+        await client.list_tools()
+        with pytest.raises(ServerError):
+            await client.get_prompt("p")
+        with pytest.raises(ServerError):  # it may have run: not made again, so nothing is heard of it
+            await client.call_tool("writes")
+        (repeated,) = await heard.wait(1)
+
+    assert repeated.method == "prompts/get"
+    assert isinstance(repeated.error, ServerError)
+    assert repeated.pause > 0
 
 
 async def test_a_tool_that_only_reads_is_called_once_more_when_the_server_was_busy() -> None:

@@ -12,6 +12,7 @@ Source: MCP 2026-07-28, basic/transports/streamable-http; 2025-11-25 and 2024-11
 
 from __future__ import annotations
 
+import hashlib
 import ssl
 from collections.abc import Mapping
 from functools import lru_cache
@@ -60,6 +61,11 @@ class _Url:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({address(self.url)!r})"  # no headers, no query: they may be secret
+
+    @property
+    def cache_key(self) -> str:
+        """What stands for the server in a cache: where its query says more than its address does, that too."""
+        return f"{address(self.url)} {hashlib.sha256(self.url.encode()).hexdigest()[:16]}"
 
     def _sender(self) -> Sender:
         owned = self.http_client is None
