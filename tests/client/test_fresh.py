@@ -1,4 +1,4 @@
-"""A client keeps no results: whatever a server lets it keep, each answer is the server's own."""
+"""Where nothing may be kept, or nothing is to be, each answer is the server's own."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ async def read(client: MCPClient, uri: str) -> str:
 
 
 @pytest.mark.parametrize("scope", ["public", "private"])
-async def test_no_answer_stands_for_another(scope: str) -> None:
+async def test_without_a_cache_no_answer_stands_for_another(scope: str) -> None:
     """CACHE-04: not even for the same question once more."""
     asked: list[Any] = []
 
@@ -49,7 +49,7 @@ async def test_no_answer_stands_for_another(scope: str) -> None:
 
     with anyio.fail_after(5):
         async with anyio.create_task_group() as group:
-            async with MCPClient.connect(Scripted(group, server), revision=MODERN) as client:
+            async with MCPClient.connect(Scripted(group, server), revision=MODERN, cache=None) as client:
                 lists = [await client.list_tools_page(cursor) for cursor in (None, "2", None)]
                 texts = [await read(client, uri) for uri in ("a://b", "a://c", "a://b")]
             group.cancel_scope.cancel()
