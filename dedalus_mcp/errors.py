@@ -18,7 +18,8 @@
     │   ├── ForbiddenError           403: it knows, and says no
     │   ├── SessionExpiredError      404 in a session: the server has forgotten it
     │   ├── TransportError           404, 405, 406, 415, or no MCP in the answer: no MCP endpoint
-    │   └── ServerError              5xx
+    │   ├── ServerError              5xx
+    │   └── AuthError                no token can be got: see `client.auth.failures`
     ├── InvalidArguments           arguments that do not fit what a handler takes
     ├── StepError                  a step of a call failed, in this run of it or in an earlier one
     └── ToolError                  a tool's own failure, told to the model

@@ -1,0 +1,263 @@
+"""The token for one MCP server: kept, renewed in time, and got anew when it is refused.
+
+    usable() ──▶ the token, refreshed a little before its end
+    renew()  ──▶ after a 401: refreshed, or got anew
+    widen()  ──▶ after a 403: got anew with more scopes, once for each set of scopes
+
+Whoever asks while a token is being got waits for that one.
+
+Layer: L4.
+Source: MCP 2026-07-28, basic/authorization; RFC 6749, 6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from functools import partial
+
+from dedalus_mcp.client.auth.challenge import WWWAuthenticateChallenge
+from dedalus_mcp.client.auth.discovery import Discovered, discover
+from dedalus_mcp.client.auth.failures import AuthError, TokenError
+from dedalus_mcp.client.auth.fetching import Fetcher
+from dedalus_mcp.client.auth.flight import Flight
+from dedalus_mcp.client.auth.grant import Flow, Grant, Proof
+from dedalus_mcp.client.auth.login import Login, load, save
+from dedalus_mcp.client.auth.metadata import AuthorizationServerMetadata, TokenResponse
+from dedalus_mcp.client.auth.scopes import scopes_to_ask, union
+from dedalus_mcp.client.auth.storage import TokenStorage
+from dedalus_mcp.client.auth.well_known import is_within, origin
+
+__all__ = ("Holder", "Terms")
+
+Fetching = Callable[[str], AbstractAsyncContextManager[Fetcher]]
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """How tokens are got, whichever server they are for.
+
+    Attributes:
+        grant: The way to get one.
+        storage: Where they are kept.
+        fetching: Opens what sends requests on behalf of a server.
+        clock: Tells the time, in seconds since the epoch.
+        scopes: What the user wants them to allow.
+        issuer: The authorization server to use; None for the one that the server names.
+        metadata: Its metadata, if they are known beforehand.
+        resource: What the tokens are for, likewise.
+        proof: Binds them to a key.
+    """
+
+    grant: Grant
+    storage: TokenStorage
+    fetching: Fetching
+    clock: Callable[[], float]
+    scopes: tuple[str, ...] = ()
+    issuer: str | None = None
+    metadata: AuthorizationServerMetadata | None = None
+    resource: str | None = None
+    proof: Proof | None = None
+
+
+class Holder:
+    """Holds the token for one MCP server.
+
+    Args:
+        server: Its URL, as `canonical`.
+        terms: See there.
+    """
+
+    def __init__(self, server: str, terms: Terms) -> None:
+        self.server = server
+        self._terms = terms
+        self._login: Login | None = None
+        self._read = False
+        self._found: Discovered | None = None
+        self._asked: set[str] = set()  # scopes, in this run of the program
+        self._granted: Login | None = None  # the last one that came of the grant itself
+        self._reading: Flight[None] = Flight()
+        self._flight: Flight[Login] = Flight()
+
+    def covers(self, url: str) -> bool:
+        """Whether the token is meant for this URL: one of the resource's, or the server's own."""
+        if self._login is None or self._login.resource is None:
+            return origin(url) == origin(self.server)
+        return is_within(url, self._login.resource) or is_within(url, self.server)
+
+    async def usable(self) -> Login | None:
+        """Return the login, renewed if it is about to end; None if there is none.
+
+        Raises:
+            AuthError: It has ended and cannot be renewed just now.
+        """
+        if not self._read:
+            await self._reading.run(self._load)
+        login = self._login
+        if login is not None and login.ends_within(self._terms.clock(), early=True):
+            return await self._flight.run(partial(self._renew_early, login))
+        return login
+
+    def is_granted(self, login: Login | None) -> bool:
+        """Whether a login came of the grant, and there has been none since."""
+        return login is not None and login is self._granted
+
+    async def renew(
+        self, used: Login | None, challenge: WWWAuthenticateChallenge | None, *, revision: str, anew: bool = False
+    ) -> Login:
+        """Return a login after a 401.
+
+        Args:
+            used: The one that was refused.
+            challenge: What the server said.
+            revision: The protocol revision of the request.
+            anew: Whether refreshing has been tried.
+
+        Raises:
+            AuthError: There is none.
+        """
+        return await self._flight.run(partial(self._renew, used, challenge, revision, anew=anew))
+
+    async def widen(self, used: Login, challenge: WWWAuthenticateChallenge, *, revision: str) -> Login | None:
+        """Return a login that allows what the challenge names; None if asking for it has led nowhere before.
+
+        Raises:
+            AuthError: There is none.
+        """
+        needed = set(challenge.scopes)
+        if self._login is used and needed <= self._asked:  # AUTH-44: the answer would be the same
+            return None
+        return await self._flight.run(partial(self._widen, used, challenge, revision))
+
+    async def forget(self) -> None:
+        """Forget the token, here and where it is kept.
+
+        Raises:
+            AuthError: The storage fails.
+        """
+        self._asked.clear()
+        await self._keep(None)
+
+    # One at a time.
+
+    async def _load(self) -> None:
+        login = await load(self._terms.storage, f"token {self.server}", Login)
+        ours = login is not None and login.server == self.server and login.bound_to == self._bound_to
+        self._login = login if ours else None
+        self._read = True
+
+    async def _renew_early(self, login: Login) -> Login:
+        if self._login is not login:
+            return self._login or login
+        over = login.ends_within(self._terms.clock(), early=False)
+        if self._found is not None and self._found.server.issuer == login.issuer:
+            try:
+                if login.token.refresh_token is not None:
+                    return await self._refresh(self._found, login)
+                if not self._terms.grant.interactive:
+                    return await self._obtain(self._found, ())
+            except AuthError as error:
+                hopeless = isinstance(error, TokenError) and error.code == "invalid_grant"
+                if over and not hopeless:
+                    raise
+        return self._login or login
+
+    async def _renew(
+        self, used: Login | None, challenge: WWWAuthenticateChallenge | None, revision: str, *, anew: bool
+    ) -> Login:
+        if self._login is not used and self._login is not None:
+            return self._login  # somebody was faster
+        found = self._found = await self._discover(challenge, revision)
+        login = self._login
+        if login is not None and login.issuer != found.server.issuer:  # nothing of one is for another (AUTH-30)
+            self._asked.clear()
+            login = None
+            await self._keep(None)
+        if login is not None and login.token.refresh_token is not None and not anew:
+            try:
+                return await self._refresh(found, login)
+            except TokenError as error:
+                if error.code != "invalid_grant":
+                    raise
+        return await self._obtain(found, () if challenge is None else challenge.scopes)
+
+    async def _widen(self, used: Login, challenge: WWWAuthenticateChallenge, revision: str) -> Login:
+        if self._login is not used and self._login is not None:
+            return self._login
+        found = self._found = await self._discover(challenge, revision)
+        return await self._obtain(found, challenge.scopes)
+
+    async def _discover(self, challenge: WWWAuthenticateChallenge | None, revision: str) -> Discovered:
+        if self._terms.metadata is not None:
+            return Discovered(self._terms.metadata, None)
+        where = None if challenge is None else challenge.resource_metadata
+        async with self._terms.fetching(self.server) as fetcher:
+            return await discover(
+                fetcher, self.server, resource_metadata=where, issuer=self._terms.issuer, revision=revision
+            )
+
+    async def _refresh(self, found: Discovered, login: Login) -> Login:
+        form = {"grant_type": "refresh_token", "refresh_token": login.token.refresh_token or ""}
+        try:
+            async with self._terms.fetching(self.server) as fetcher:
+                flow = self._flow(found, login.requested, fetcher)
+                token = await flow.token(form, await self._terms.grant.client(flow))
+        except TokenError as error:
+            if error.code == "invalid_grant":  # the only answer that makes it worthless (B136)
+                await self._keep(login.without_refresh())
+            raise
+        return await self._keep_new(login.renewed(token, self._terms.clock()))
+
+    async def _obtain(self, found: Discovered, challenged: Iterable[str]) -> Login:
+        grant, login = self._terms.grant, self._login
+        before = () if login is None else login.requested
+        scopes = scopes_to_ask(
+            challenged,
+            self._terms.scopes,
+            before,
+            resource=found.resource,
+            server=found.server,
+            lasting=grant.interactive,
+        )
+        self._asked.update(union(scopes, challenged))
+        async with self._terms.fetching(self.server) as fetcher:
+            flow = self._flow(found, scopes, fetcher)
+            token = await grant.obtain(flow, await grant.client(flow))
+        self._granted = self._made(flow, token)
+        return await self._keep_new(self._granted)
+
+    def _flow(self, found: Discovered, scopes: tuple[str, ...], fetcher: Fetcher) -> Flow:
+        named = self.server if self._terms.metadata is not None else None
+        named = named if found.resource is None else found.resource.resource
+        return Flow(
+            server=found.server,
+            resource=self._terms.resource or named,
+            scopes=scopes,
+            fetcher=fetcher,
+            storage=self._terms.storage,
+            proof=self._terms.proof,
+        )
+
+    def _made(self, flow: Flow, token: TokenResponse) -> Login:
+        return Login(
+            server=self.server,
+            issuer=flow.server.issuer,
+            resource=flow.resource,
+            requested=flow.scopes,
+            token=token,
+            got_at=self._terms.clock(),
+            bound_to=self._bound_to,
+        )
+
+    async def _keep_new(self, login: Login) -> Login:
+        await self._keep(login)
+        return login
+
+    async def _keep(self, login: Login | None) -> None:
+        self._login, self._read = login, True
+        await save(self._terms.storage, f"token {self.server}", login)
+
+    @property
+    def _bound_to(self) -> str | None:
+        return None if self._terms.proof is None else self._terms.proof.thumbprint
