@@ -11,6 +11,7 @@
     │       ├── NoActiveCall           ... because no call is being answered
     │       └── CapabilityMissing      ... because the client did not declare that it can be asked so
     ├── RequestTimeout             no answer came in time
+    ├── RequestCancelled           no answer is wanted any more
     ├── ConnectionLost             no answer can come any more
     ├── MCPConnectionError         one HTTP exchange failed; the client can still be used
     │   ├── BadRequestError          400, 422: the server does not take the request
@@ -63,6 +64,7 @@ __all__ = (
     "NoActiveCall",
     "ProtocolError",
     "RemoteProtocolError",
+    "RequestCancelled",
     "RequestTimeout",
     "ResourceNotFound",
     "ServerError",
@@ -261,6 +263,13 @@ class RequestTimeout(DedalusError, TimeoutError):
 
     def __str__(self) -> str:
         return f"no answer to {self.method!r} within {self.seconds:.3g} s"
+
+
+class RequestCancelled(DedalusError):
+    """The request was cancelled by whoever began it; the peer was told that no answer is wanted any more."""
+
+    def __str__(self) -> str:
+        return "the request was cancelled"
 
 
 class ConnectionLost(DedalusError, ConnectionError):

@@ -6,26 +6,32 @@ Layer: L4.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any, ParamSpec, TypeVar, overload
 
 import msgspec
+from anyio.lowlevel import checkpoint
 
 from dedalus_mcp.client.delivery import Delivery, hearing
 from dedalus_mcp.client.link import Link
+from dedalus_mcp.client.pending import Pending
 from dedalus_mcp.client.round import Round
 from dedalus_mcp.client.rounds import Rounds
 from dedalus_mcp.client.timeouts import DEFAULT, Default, TimeoutLike, timeout_of
+from dedalus_mcp.errors import ConnectionLost
 from dedalus_mcp.jsonrpc.clock import Timeout
 from dedalus_mcp.jsonrpc.waiter import Progress
 from dedalus_mcp.types import ClientCapabilities, ProgressNotificationParams, RequestParams
 from dedalus_mcp.types.meta import CLIENT_CAPABILITIES_KEY
-from dedalus_mcp.types.method import Method
+from dedalus_mcp.types.method import Method, NotificationMethod
 from dedalus_mcp.types.methods import PROGRESS
 
 __all__ = ("AnyRequest", "ProgressHandler")
 
 P = TypeVar("P", bound=RequestParams)
 R = TypeVar("R")
+N = TypeVar("N")
+S = ParamSpec("S")
 
 ProgressHandler = Callable[[ProgressNotificationParams], Awaitable[None] | None]
 """Hears the progress of one call, in order.  A plain `def` must not block."""
@@ -45,6 +51,7 @@ class AnyRequest:
         self._rounds = rounds
         self._timeout = timeout
 
+    @overload
     async def request(
         self,
         method: Method[P, R],
@@ -52,16 +59,35 @@ class AnyRequest:
         *,
         timeout: TimeoutLike | Default = DEFAULT,
         progress: ProgressHandler | None = None,
-    ) -> R:
-        """Make any request and return its typed result.
+    ) -> R: ...
+    @overload
+    async def request(
+        self,
+        method: str,
+        params: Mapping[str, Any] | None = None,
+        *,
+        timeout: TimeoutLike | Default = DEFAULT,
+        progress: ProgressHandler | None = None,
+    ) -> dict[str, Any]: ...
+
+    async def request(
+        self,
+        method: Any,
+        params: Any = None,
+        *,
+        timeout: TimeoutLike | Default = DEFAULT,
+        progress: ProgressHandler | None = None,
+    ) -> Any:
+        """Make any request and return its result: typed, or as plain JSON for a method that goes by its name.
 
         What the server wants to know before is answered by the handlers given to `connect`.
         Where the reply gets lost, or the server has lost the session, what is safe to be
-        repeated is sent once more.
+        repeated is sent once more.  Of what goes by its name nothing is known, so that none of
+        this is done for it.
 
         Args:
-            method: One of `dedalus_mcp.types.methods`.
-            params: Its params.
+            method: One of `dedalus_mcp.types.methods`; or the name of any other.
+            params: Its params; for a name, their members.
             timeout: How long to wait, in seconds or as a `Timeout`; None for no limit; the
                 client's own if not given.  It stands still while a handler answers the server.
             progress: Hears how far the server is.
@@ -76,9 +102,48 @@ class AnyRequest:
             LocalProtocolError: The params are not JSON, or too many requests are open.
             Exception: On 2026-07-28, what a handler that answered the server raised.
         """
-        return await self._rounds.make(
-            method, params, timeout=self._patience(timeout), progress=self._hearing(progress)
-        )
+        patience, hearing = self._patience(timeout), self._hearing(progress)
+        if isinstance(method, str):
+            return await self._link.request_any(method, params or {}, timeout=patience, progress=hearing)
+        return await self._rounds.make(method, params, timeout=patience, progress=hearing)
+
+    async def notify(self, method: NotificationMethod[N] | str, params: N | Mapping[str, Any] | None = None) -> None:
+        """Send any notification.  Nobody answers those: it returns when it is on its way.
+
+        Args:
+            method: One of `dedalus_mcp.types.methods`; or the name of any other.
+            params: Its params; or their members.
+
+        Raises:
+            ConnectionLost: The connection is over.
+            LocalProtocolError: The params are not JSON.
+        """
+        await checkpoint()
+        if self._link.ended is not None:
+            raise ConnectionLost(self._link.ended)
+        if isinstance(method, str):
+            method = NotificationMethod[N](method, dict)
+        self._link.notify(method, {} if params is None else params)
+
+    def start(self, method: Callable[S, Awaitable[R]], /, *args: S.args, **kwargs: S.kwargs) -> Pending[R]:
+        """Begin a request in the background: ``booking = client.start(client.call_tool, "book", {"seat": 1})``.
+
+        Args:
+            method: A method of this client.
+            args: What it takes.
+            kwargs: The same, by keyword.
+
+        Returns:
+            What to await for its result, or to `cancel()`.
+
+        Raises:
+            ConnectionLost: The connection is over.
+        """
+        if self._link.ended is not None:
+            raise ConnectionLost(self._link.ended)
+        pending = Pending(partial(method, *args, **kwargs), lambda: self._link.ended)
+        self._link.deliveries.start(pending.run)
+        return pending
 
     async def request_round(
         self,

@@ -128,6 +128,11 @@ class MCPClient(ChangeRequests, ResourceRequests, CompletionRequests):
         await self.close()
 
     @property
+    def ended(self) -> str | None:
+        """Why the connection is over; None as long as it is not."""
+        return self._link.ended
+
+    @property
     def revision(self) -> str:
         """The protocol revision that both sides speak."""
         return self._requests.agreement.revision
@@ -156,7 +161,7 @@ class MCPClient(ChangeRequests, ResourceRequests, CompletionRequests):
         method: Method[RequestParams, Any] = DISCOVER if self.revision in MODERN else PING
         await self.request(method, RequestParams(), timeout=timeout)
 
-    async def set_logging_level(self, level: LoggingLevel) -> None:
+    async def set_logging_level(self, level: LoggingLevel, *, timeout: TimeoutLike | Default = DEFAULT) -> None:
         """Hear log messages from this level on.  On 2026-07-28 that holds for later requests.
 
         Raises:
@@ -168,7 +173,7 @@ class MCPClient(ChangeRequests, ResourceRequests, CompletionRequests):
         if self.revision in MODERN:
             self._link.log_from(level)
         else:
-            await self.request(LOGGING_SET_LEVEL, SetLevelRequestParams(level=level))
+            await self.request(LOGGING_SET_LEVEL, SetLevelRequestParams(level=level), timeout=timeout)
 
     async def notify_roots_list_changed(self) -> None:
         """Tell the server that the roots have changed; it asks again if it cares.
@@ -195,13 +200,15 @@ class MCPClient(ChangeRequests, ResourceRequests, CompletionRequests):
         """
         return await self.drain(TOOLS_LIST, "tools", timeout)
 
-    async def list_tools_page(self, cursor: str | None = None) -> ListToolsResult:
+    async def list_tools_page(
+        self, cursor: str | None = None, *, timeout: TimeoutLike | Default = DEFAULT
+    ) -> ListToolsResult:
         """Return one page of tools; `nextCursor` is None on the last.
 
         Raises:
             McpError, RequestTimeout, ConnectionLost, RemoteProtocolError: See `request`.
         """
-        return await self.request(TOOLS_LIST, PaginatedRequestParams(cursor=cursor))
+        return await self.request(TOOLS_LIST, PaginatedRequestParams(cursor=cursor), timeout=timeout)
 
     async def call_tool(
         self,
@@ -245,13 +252,15 @@ class MCPClient(ChangeRequests, ResourceRequests, CompletionRequests):
         """
         return await self.drain(PROMPTS_LIST, "prompts", timeout)
 
-    async def list_prompts_page(self, cursor: str | None = None) -> ListPromptsResult:
+    async def list_prompts_page(
+        self, cursor: str | None = None, *, timeout: TimeoutLike | Default = DEFAULT
+    ) -> ListPromptsResult:
         """Return one page of prompts; `nextCursor` is None on the last.
 
         Raises:
             McpError, RequestTimeout, ConnectionLost, RemoteProtocolError: See `request`.
         """
-        return await self.request(PROMPTS_LIST, PaginatedRequestParams(cursor=cursor))
+        return await self.request(PROMPTS_LIST, PaginatedRequestParams(cursor=cursor), timeout=timeout)
 
     async def get_prompt(
         self,

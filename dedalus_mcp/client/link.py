@@ -8,7 +8,7 @@ Layer: L4.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import anyio
@@ -162,19 +162,37 @@ class Link:
             ConnectionLost: No reply can come.
             LocalProtocolError: The params are not JSON, or too many requests are open.
         """
-        meta = {**self._envelope, **(params.meta or {})}
-        token = None
-        if progress is not None or (timeout is not None and timeout.reset_on_progress):
-            token = meta.setdefault(PROGRESS_TOKEN_KEY, next(self._tokens))
+        meta, heard = self._meta(params.meta, timeout, progress)
         shaped = shape(msgspec.structs.replace(params, meta=meta or None), self.revision)
-        raw = await self._peer.call(
-            method.name,
-            shaped,
-            timeout=timeout,
-            progress=None if token is None else (token, progress),
-            opened=opened,
-        )
+        raw = await self._peer.call(method.name, shaped, timeout=timeout, progress=heard, opened=opened)
         return self._decoded(method, raw)
+
+    async def request_any(
+        self,
+        method: str,
+        params: Mapping[str, Any],
+        *,
+        timeout: Timeout | None = None,
+        progress: Progress | None = None,
+    ) -> dict[str, Any]:
+        """Make a request of which nothing is known, and return the members of its result.
+
+        Raises:
+            Exception: See `request`.
+        """
+        meta, heard = self._meta(params.get("_meta"), timeout, progress)
+        given = {**params, "_meta": meta} if meta else dict(params)
+        raw = await self._peer.call(method, given, timeout=timeout, progress=heard)
+        return self._decoded(Method[Any, dict[str, Any]](method, dict[str, Any], dict[str, Any]), raw)
+
+    def _meta(
+        self, given: Mapping[str, Any] | None, timeout: Timeout | None, progress: Progress | None
+    ) -> tuple[dict[str, Any], tuple[Any, Progress | None] | None]:
+        """The `_meta` of a request; and the token of its progress with who hears of it, where anybody cares."""
+        meta = {**self._envelope, **(given or {})}
+        if progress is None and (timeout is None or not timeout.reset_on_progress):
+            return meta, None
+        return meta, (meta.setdefault(PROGRESS_TOKEN_KEY, next(self._tokens)), progress)
 
     async def over(self) -> None:
         """Return when the connection is."""

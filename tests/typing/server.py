@@ -26,9 +26,11 @@ from dedalus_mcp.types import (
     ListResourcesResult,
     ListResourceTemplatesResult,
     ListToolsResult,
+    PaginatedRequestParams,
     ReadResourceResult,
     ResourceUpdatedNotificationParams,
 )
+from dedalus_mcp.types.methods import TOOLS_LIST
 
 
 @tool
@@ -127,3 +129,12 @@ async def clients(server: MCPServer) -> None:
 
 async def changed(params: ResourceUpdatedNotificationParams) -> None:
     assert_type(params.uri, str)
+
+
+async def raw(client: MCPClient) -> None:
+    assert_type(await client.request("acme/make", {"a": 1}), dict[str, Any])
+    assert_type(await client.request(TOOLS_LIST, PaginatedRequestParams()), ListToolsResult)
+    pending = client.start(client.call_tool, "a", {"b": 1}, timeout=5)
+    assert_type(await pending, CallToolResult)
+    client.start(client.call_tool, "a", timeuot=5)  # type: ignore[call-arg]
+    await client.notify("acme/happened", {"a": 1})
