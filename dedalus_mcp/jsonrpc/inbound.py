@@ -5,6 +5,7 @@ Layer: L3.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from dedalus_mcp.jsonrpc.peer import Peer
 
 __all__ = ("BatchReply", "Inbound")
+
+_telling = threading.Lock()  # handlers in threads say so, too
 
 
 class Inbound:
@@ -34,12 +37,10 @@ class Inbound:
         batch: The batch that the call came in; None for a call by itself.
         peer: Who received it.
         end: Ends it, where it goes on until then: see `Peer.release`.
-        at_cancel: Told once it is cancelled: a handler may be shielded from that, and wait for
-            what cannot come any more.
     """
 
     __slots__ = (
-        "at_cancel",
+        "_at_cancel",
         "batch",
         "cancelled",
         "channel",
@@ -61,7 +62,7 @@ class Inbound:
         self.peer = peer
         self.scope = anyio.CancelScope()
         self.end: Callable[[], None] | None = None
-        self.at_cancel: Callable[[], None] | None = None
+        self._at_cancel: tuple[Callable[[], None], ...] = ()
         self.cancelled: str | None = None
         self.finished = False
 
@@ -70,8 +71,21 @@ class Inbound:
         if self.cancelled is None:
             self.cancelled = reason
             self.scope.cancel()
-            if self.at_cancel is not None:
-                self.at_cancel()
+            for tell in self._at_cancel:
+                tell()
+
+    def on_cancel(self, tell: Callable[[], None]) -> None:
+        """Call `tell` once it is cancelled: a handler may be shielded from that, or run in a thread.
+
+        It must not raise, and is not called for a cancellation that was there before.
+        """
+        with _telling:
+            self._at_cancel = (*self._at_cancel, tell)
+
+    def forget(self, tell: Callable[[], None]) -> None:
+        """Undo `on_cancel`."""
+        with _telling:
+            self._at_cancel = tuple(each for each in self._at_cancel if each != tell)
 
     def reply(self, reply: Reply | None) -> None:
         """Send the reply, or None for a call that gets none."""

@@ -58,7 +58,7 @@ class AskingCall(Protocol):
         ...
 
     @property
-    def cancelled(self) -> str | None:
+    def cancel_reason(self) -> str | None:
         """Why nobody wants the result any more."""
         ...
 

@@ -62,9 +62,9 @@ async def ready(call: AskingCall | None, required: Mapping[str, Mapping[str, Any
     needs = _NEEDS[next(iter(required))]
     if call is None or call.finished:
         raise NoActiveCall(METHOD_NOT_FOUND, f"{needs} an active request: call it while a handler runs")
-    if call.cancelled is not None or being_cancelled():
+    if call.cancel_reason is not None or being_cancelled():
         await lowlevel.checkpoint()
-        reason = call.cancelled or "the server is shutting down"
+        reason = call.cancel_reason or "the server is shutting down"
         raise NoActiveCall(METHOD_NOT_FOUND, f"{needs} an active request; this one is cancelled: {reason}")
     check_capability(call.client_capabilities, required)
     return call

@@ -24,14 +24,16 @@ from dedalus_mcp.jsonrpc.tasks import current_loop
 from dedalus_mcp.server.asker import Asker, LiveAsker
 from dedalus_mcp.server.asking import Asking
 from dedalus_mcp.server.awaited import to_be_awaited
+from dedalus_mcp.server.cancelling import Cancelling
+from dedalus_mcp.server.lifespans import L_co, Lifespans, S_co
 from dedalus_mcp.server.log_forwarding import ClientLogHandler, named
 from dedalus_mcp.server.logs import Logs
 from dedalus_mcp.server.parked_call import ParkedCall
+from dedalus_mcp.server.polling import Polling
 from dedalus_mcp.server.progress import EMIT_HZ, ProgressTracker
 from dedalus_mcp.server.steps import Steps
 from dedalus_mcp.session import Terms
 from dedalus_mcp.threads import home
-from dedalus_mcp.transport import Resumable
 from dedalus_mcp.types import (
     ClientCapabilities,
     Implementation,
@@ -50,9 +52,6 @@ __all__ = ("Context", "active_context", "current", "get_context", "progress")
 
 P = ParamSpec("P")
 T = TypeVar("T")
-
-MAX_RETRY_SECONDS = 24 * 60 * 60
-"""No client that waits longer comes again: nobody keeps events for so long."""
 
 TOLD_IN_A_ROW = 8
 """Notices, sent or not, after which a handler that waits for nothing else lets the event loop go on."""
@@ -88,12 +87,14 @@ def progress(total: float | None = None, *, emit_hz: float = EMIT_HZ) -> Progres
     return get_context().progress(total, emit_hz=emit_hz)
 
 
-class Context(Asking, Logs):
-    """One call, as its handler sees it.  Get it by `get_context()` or a parameter annotated `Context`."""
+class Context(Lifespans[L_co, S_co], Asking, Cancelling, Logs, Polling):
+    """One call, as its handler sees it.  Get it by `get_context()` or a parameter annotated `Context`.
+
+    `Context[L, S]` says what `lifespan` and `session_lifespan` are.
+    """
 
     __slots__ = (
         "_call",
-        "_lifespan",
         "_loop",
         "_meta",
         "_parked",
@@ -103,7 +104,6 @@ class Context(Asking, Logs):
         "_steps",
         "_terms",
         "_told",
-        "homes",
     )
 
     def __init__(
@@ -184,11 +184,6 @@ class Context(Asking, Logs):
         return token if isinstance(token, (int, str)) and not isinstance(token, bool) else None
 
     @property
-    def lifespan(self) -> Any:
-        """What the lifespan of the handler's server yielded; None without one."""
-        return self.homes[-1].lifespan if self.homes else self._lifespan
-
-    @property
     def terms(self) -> Terms:
         """What holds between server and client for this call."""
         return self._terms
@@ -214,9 +209,9 @@ class Context(Asking, Logs):
         return self._call.finished if self._parked is None else self._parked.over
 
     @property
-    def cancelled(self) -> str | None:
-        """Why nobody wants the result any more; None as long as somebody does."""
-        return self._call.cancelled if self._parked is None else self._parked.cancelled
+    def runs_for(self) -> Inbound:
+        """The request whose cancellation ends the handler."""
+        return self._call if self._parked is None else self._parked.first
 
     @property
     def asker(self) -> Asker:
@@ -353,26 +348,6 @@ class Context(Asking, Logs):
         if token is not None:
             params = ProgressNotificationParams(progressToken=token, progress=progress, total=total, message=message)
         await self.tell(PROGRESS.name, params)
-
-    async def close_sse_stream(self, *, retry: float | None = None) -> None:
-        """Let the client poll: end the event stream of this call, and go on; the client comes again for the rest.
-
-        So a long call holds no connection open.  Clients of 2025-11-25 do that over HTTP, in a
-        session, where events are kept (`HttpSettings.event_log`); elsewhere nothing happens.
-        What is sent meanwhile, questions too, waits for the client.
-
-        Args:
-            retry: How long the client should wait before it comes again, in seconds; None for
-                what `HttpSettings.retry_milliseconds` says.
-
-        Raises:
-            ValueError: `retry` is no time to wait.
-        """
-        if retry is not None and not 0 <= retry <= MAX_RETRY_SECONDS:
-            raise ValueError(f"retry is 0 to {MAX_RETRY_SECONDS} seconds, not {retry!r}")
-        channel = self._call.channel
-        if isinstance(channel, Resumable) and not self._call.finished:
-            await channel.pause(None if retry is None else round(retry * 1000))
 
     async def tell(self, method: str, params: Any) -> None:
         """Send a notice that belongs to this call, once there is room; after the reply, none is.

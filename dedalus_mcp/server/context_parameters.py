@@ -16,10 +16,11 @@ __all__ = ("context_for", "is_context")
 
 
 def is_context(annotation: Any, default: Any = UNSET) -> bool:
-    """Whether a parameter annotated so is given the `Context`."""
-    if isinstance(annotation, type):
-        return issubclass(annotation, Context)
-    alternatives = get_args(annotation) if get_origin(annotation) in {Annotated, Union, UnionType} else ()
+    """Whether a parameter annotated so is given the `Context`, `Context[...]` too."""
+    kind = get_origin(annotation) or annotation
+    if isinstance(kind, type) and issubclass(kind, Context):
+        return True
+    alternatives = get_args(annotation) if kind in {Annotated, Union, UnionType} else ()
     return any(is_context(part) for part in alternatives)
 
 
@@ -29,7 +30,7 @@ def context_for(annotation: Any) -> Context | None:
     Raises:
         LookupError: There is none, and the parameter cannot do without.
     """
-    parts = get_args(annotation)
-    if get_origin(annotation) is Annotated:
+    origin, parts = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
         return context_for(parts[0])
-    return active_context() if NoneType in parts else get_context()
+    return active_context() if origin in {Union, UnionType} and NoneType in parts else get_context()

@@ -10,6 +10,7 @@ from typing import Any, TypeVar, cast, overload
 
 import msgspec
 
+from dedalus_mcp.server.dependencies import Dependency
 from dedalus_mcp.server.enabling import Enabled
 from dedalus_mcp.server.hints import hint_of
 from dedalus_mcp.server.pace import count_of, seconds_of
@@ -89,7 +90,7 @@ def tool(  # noqa: PLR0913 - the keywords of a decorator are its vocabulary
         inline: Run a plain `def` in the event loop; it must not block.
         tags: Words to choose tools by: see `MCPServer.allow_tools`.  Clients find them in `_meta`.
         enabled: False for a tool that is neither listed nor called; or a function, sync or async, that
-            is asked each time with the server.  `get_context` tells it who asks.
+            is asked each time with the server, or with the `Context` of who asks; or `Depends(...)`.
         timeout: How long a call may run, in seconds, what it depends on included; None for no limit.  Time
             in which the client is asked does not count.  A plain `def` is given up then: its thread
             runs on to its end.
@@ -356,8 +357,8 @@ def _tags(tags: object) -> frozenset[str]:
 
 
 def _enabled(enabled: object) -> Enabled:
-    if not (isinstance(enabled, bool) or callable(enabled)):
-        raise TypeError(f"enabled is True, False or a function that tells, not {enabled!r:.80}")
+    if not (isinstance(enabled, bool | Dependency) or callable(enabled)):
+        raise TypeError(f"enabled is True, False, a function that tells or Depends(...), not {enabled!r:.80}")
     return cast("Enabled", enabled)
 
 

@@ -99,7 +99,7 @@ class ParkedCall:
         offered: Mapping[str, Any] | None = None,
     ) -> None:
         self.first = context.call
-        self.first.at_cancel = self._fail_open
+        self.first.on_cancel(self._fail_open)
         self.handle = token_urlsafe(_HANDLE_BYTES) if state is None else state.handle
         self.born = time.time() if state is None else state.born
         self.deadline = float("inf")
@@ -219,7 +219,7 @@ class ParkedCall:
         if self.known:
             self._parking.end(self, outcome_kept, self._reply)
         self._legs.settle(outcome_kept)
-        self.first.at_cancel = None
+        self.first.forget(self._fail_open)
         self.context.unpark(self.first)  # else the two would hold each other
         return replied and (isinstance(outcome, Exception) or not isinstance(outcome, BaseException))
 

@@ -21,7 +21,7 @@ from dedalus_mcp.schema.returns import Returns
 from dedalus_mcp.server import changes
 from dedalus_mcp.server.catalogue import Catalogue
 from dedalus_mcp.server.context import active_context
-from dedalus_mcp.server.enabling import is_enabled
+from dedalus_mcp.server.enabling import Enabling, enabling
 from dedalus_mcp.server.functions import Function
 from dedalus_mcp.server.pace import OutOfTime, Pace
 from dedalus_mcp.server.results import described, failed, result_of
@@ -84,7 +84,7 @@ class _Registered:
 
     def __init__(self, fn: Callable[..., Any], spec: ToolSpec) -> None:
         self.tags = spec.tags
-        self.enabled = spec.enabled
+        self.enabled = enabling(spec.enabled)
         self.pace = Pace.of(spec)
         self.function = Function(fn, inline=spec.inline, input_schema=spec.input_schema)
         self.returns = (
@@ -185,7 +185,7 @@ class Tools:
         tool = _Registered(fn, spec)
         if self.catalogue.add(tool.definition.name, tool):
             logger.warning("tool %r is registered twice: the last one counts", tool.definition.name)
-        self._conditional = self._conditional or callable(spec.enabled)
+        self._conditional = self._conditional or isinstance(tool.enabled, Enabling)
         self._server.bus.publish(changes.TOOLS)
 
     def remove(self, name: str) -> None:
@@ -219,7 +219,7 @@ class Tools:
             if (lent := self.catalogue.lent.get(name)) is not None and self.allows(name):
                 return await lent.call(arguments, in_process=in_process)
             raise McpError(INVALID_PARAMS, f"Unknown tool: {name:.128}")
-        if tool.enabled is not True and not await is_enabled(tool.enabled, self._server, name):
+        if tool.enabled is not True and not await self._is_enabled(name, tool):
             return failed(f'Tool "{name}" is temporarily unavailable')
         given = _object_in(arguments) if isinstance(arguments, Raw) else arguments
         try:
@@ -257,9 +257,9 @@ class Tools:
         return there and self.allows(name)
 
     async def _is_enabled(self, name: str, tool: _Registered | LentTool) -> bool:
-        if isinstance(tool, _Registered):
-            return await is_enabled(tool.enabled, self._server, name)
-        return await tool.enabled()
+        if not isinstance(tool, _Registered):
+            return await tool.enabled()
+        return tool.enabled if isinstance(tool.enabled, bool) else await tool.enabled.ask(self._server, name)
 
     async def _run(self, tool: _Registered, values: dict[str, Any], *, in_process: bool) -> CallToolResult:
         name = tool.definition.name

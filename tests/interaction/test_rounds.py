@@ -424,7 +424,7 @@ async def test_cancelling_a_retry_ends_the_handler(story: Story) -> None:
             story.tell("running")
             await anyio.sleep_forever()
         finally:
-            story.tell(f"over: {get_context().cancelled}")
+            story.tell(f"over: {get_context().cancel_reason}")
         return "?"
 
     server = offering(held)
@@ -502,7 +502,7 @@ async def test_nobody_comes_back_and_the_call_is_cancelled_and_forgotten(story: 
         try:
             await ask("n")
         finally:
-            story.tell(f"over: {get_context().cancelled}")
+            story.tell(f"over: {get_context().cancel_reason}")
         return "?"
 
     server = offering(held, round_seconds=0.0)

@@ -147,7 +147,7 @@ async def test_a_client_that_cancels_at_any_turn_leaves_a_call_that_answers_or_n
         finally:
             with anyio.CancelScope(shield=True):
                 await checkpoint()
-            ended.append(get_context().cancelled)
+            ended.append(get_context().cancel_reason)
 
     server = MCPServer("s")
     server.collect(steps)

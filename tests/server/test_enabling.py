@@ -6,12 +6,12 @@ import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 import anyio
 import pytest
 
-from dedalus_mcp import MCPClient, McpError, MCPServer, ServerConfig, get_context, tool
+from dedalus_mcp import Context, Depends, MCPClient, McpError, MCPServer, ServerConfig, get_context, tool
 from dedalus_mcp.server.changes import TOOLS, Change
 from dedalus_mcp.server.hints import CacheHint
 from dedalus_mcp.types import TextContent
@@ -128,7 +128,7 @@ def test_tags_are_several_strings(tags: Any) -> None:
 
 @pytest.mark.parametrize("enabled", [None, "yes", 1], ids=repr)
 def test_enabled_is_said_or_told_by_a_function(enabled: Any) -> None:
-    with pytest.raises(TypeError, match="True, False or a function that tells, not"):
+    with pytest.raises(TypeError, match="True, False, a function that tells or Depends"):
         named("a", enabled=enabled)
 
 
@@ -300,3 +300,76 @@ async def test_tools_change_at_any_time_else_and_clients_hear_of_it() -> None:
         assert [each.name for each in (await client.list_tools()).tools] == ["b"]
 
     assert heard == [TOOLS, TOOLS]
+
+
+@every
+async def test_a_function_may_take_the_context_of_who_asks_and_what_it_depends_on(revision: str) -> None:
+    taken_down: list[str] = []
+
+    async def grants() -> AsyncGenerator[set[str]]:
+        yield {"1", "list"}
+        taken_down.append("grants")
+
+    def granted(
+        server: MCPServer, /, ctx: Context, other: Context | None, known: Annotated[set[str], Depends(grants)]
+    ) -> bool:
+        assert ctx is other
+        assert ctx.server is server
+        return ctx.request_id in known
+
+    server = offering(named("a", enabled=granted), named("b"))
+    with anyio.fail_after(PATIENCE):
+        async with serving(server) as raw:
+            await raw.open(revision)
+            tools = (await raw.call("list", "tools/list"))["result"]["tools"]
+            called, refused = (await raw.tool(1, "a"))["result"], (await raw.tool(2, "a"))["result"]
+
+    assert [each["name"] for each in tools] == ["a", "b"]
+    assert not called.get("isError", False)
+    assert refused["isError"]
+    assert taken_down == ["grants"] * 3
+
+
+@every
+async def test_a_dependency_can_tell_by_itself(revision: str) -> None:
+    answers = [True, False]
+
+    def open_now(ctx: Context) -> bool:
+        assert ctx.revision == revision
+        return answers.pop(0)
+
+    server = offering(named("a", enabled=Depends(open_now)))
+    with anyio.fail_after(PATIENCE):
+        async with serving(server) as raw:
+            await raw.open(revision)
+            assert not (await raw.tool(1, "a"))["result"].get("isError", False)
+            assert (await raw.tool(2, "a"))["result"]["isError"]
+
+
+async def test_a_function_may_take_nothing_or_whatever_it_is_given() -> None:
+    def nothing() -> bool:
+        return True
+
+    def anything(*args: MCPServer) -> bool:
+        return args == (server,)
+
+    server = offering(named("a", enabled=nothing), named("b", enabled=anything))
+    assert await listed(server) == ["a", "b"]
+
+
+def test_a_function_whose_parameters_nobody_gives_is_refused_when_it_is_registered() -> None:
+    def greedy(server: MCPServer, tenant: str) -> bool:
+        return bool(server and tenant)
+
+    with pytest.raises(TypeError, match=r"enabled: nobody gives 'tenant' to .*greedy\(\)"):
+        offering(named("a", enabled=greedy))
+
+
+async def test_without_a_client_a_function_that_needs_the_context_says_no(caplog: pytest.LogCaptureFixture) -> None:
+    def known(ctx: Context) -> bool:
+        return ctx.modern
+
+    server = offering(named("a", enabled=known))
+
+    assert (await server.invoke_tool("a")).isError
+    assert "could not be told" in caplog.text

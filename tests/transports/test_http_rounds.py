@@ -38,7 +38,7 @@ def holding(story: Story) -> Callable[..., Any]:
             await story.until("go on")
             return f"{found} {await ask('m')}"
         finally:
-            story.tell(f"over: {get_context().cancelled}")
+            story.tell(f"over: {get_context().cancel_reason}")
 
     return hold
 

@@ -106,6 +106,23 @@ async def servers(server: MCPServer) -> None:
         assert_type(bound, MCPServer)
 
 
+class Database: ...
+
+
+@tool
+async def typed(sql: str, plain: Context, ctx: Context[Database], both: Context[Database, int] | None = None) -> str:
+    assert_type(ctx.lifespan, Database)
+    assert_type(ctx.session_lifespan, Any)
+    assert_type(plain.lifespan, Any)
+    if both is not None:
+        assert_type(both.session_lifespan, int)
+        ctx = both
+    wrong: Context[int] = ctx  # type: ignore[assignment]
+    with ctx.on_cancel(print):
+        assert_type(wrong.cancel_reason, str | None)
+    return sql
+
+
 async def contexts() -> None:
     context = get_context()
     assert_type(context, Context)
