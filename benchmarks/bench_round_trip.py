@@ -30,6 +30,7 @@ from benchmarks.driver import (
 from benchmarks.measure import Effort, Row, Sampler, take
 from benchmarks.ours import server
 from dedalus_mcp import MCPClient, StdioServer
+from dedalus_mcp.client.connecting import Connectable
 from dedalus_mcp.transport import Duplex
 from dedalus_mcp_transports.memory import pair
 
@@ -150,7 +151,7 @@ def by_our_client(effort: Effort) -> list[Row]:
     return rows
 
 
-def _client_cpu(target: object, calls: int, width: int) -> Sampler:
+def _client_cpu(target: Connectable, calls: int, width: int) -> Sampler:
     async def drive() -> float:
         async with MCPClient.connect(target, revision=LEGACY) as client:
 

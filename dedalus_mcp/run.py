@@ -33,6 +33,7 @@ from dedalus_mcp.transport import Channel, Duplex, Host, Received, Receiver, Tar
 from dedalus_mcp.types.revisions import V2025_03_26
 
 if TYPE_CHECKING:
+    from dedalus_mcp.client.connecting import Connectable
     from dedalus_mcp_transports.http_serve import HttpServer
     from dedalus_mcp_transports.http_server import HttpApp
     from dedalus_mcp_transports.http_settings import HttpSettings
@@ -348,7 +349,7 @@ class _Served:
 
 
 def open_target(
-    target: Any, *, headers: Mapping[str, str] | None = None, auth: Any = None, http_client: Any = None
+    target: Connectable, *, headers: Mapping[str, str] | None = None, auth: Any = None, http_client: Any = None
 ) -> Target:
     """Return the `Target` that `target` is or stands for.
 
@@ -370,6 +371,8 @@ def open_target(
         raise TypeError("headers=, auth= and http_client= go with a URL")
     if isinstance(target, MCPServer):
         return InMemory(target)
+    if isinstance(target, type):
+        raise TypeError(f"cannot connect to the class {target.__name__}: make one of it, {target.__name__}(...)")
     if isinstance(target, str | os.PathLike):
         raise TypeError(
             f"cannot connect to {target!r:.200}: URLs begin with http:// or https://; "
@@ -378,7 +381,7 @@ def open_target(
     if _is_target(target):
         return target
     if callable(getattr(target, "receive", None)) and callable(getattr(target, "send", None)):
-        return _Once(target)
+        return _Once(cast("Duplex", target))
     raise TypeError(
         f"cannot connect to {type(target).__name__}: legal are a URL, a StdioServer, an MCPServer, "
         "a connection (Duplex) or something that opens connections (Target)"

@@ -44,9 +44,15 @@ def test_whatever_can_be_connected_to_becomes_a_target() -> None:
 
 
 @pytest.mark.parametrize("thing", [7, None, object(), ["python", "server.py"]], ids=lambda thing: type(thing).__name__)
-def test_anything_else_is_refused_with_what_is_legal(thing: object) -> None:
+def test_anything_else_is_refused_with_what_is_legal(thing: Any) -> None:
     with pytest.raises(TypeError, match=f"cannot connect to {type(thing).__name__}: legal are .*StdioServer"):
         open_target(thing)
+
+
+@pytest.mark.parametrize("kind", [MCPServer, StdioServer])
+def test_a_class_is_not_what_it_makes(kind: Any) -> None:
+    with pytest.raises(TypeError, match=rf"cannot connect to the class {kind.__name__}: make one of it"):
+        open_target(kind)
 
 
 async def test_a_connection_is_taken_once() -> None:

@@ -18,7 +18,7 @@ from dedalus_mcp.client.any_request import ProgressHandler
 from dedalus_mcp.client.changes import ChangeRequests
 from dedalus_mcp.client.completing import CompletionRequests
 from dedalus_mcp.client.conduct import Conduct
-from dedalus_mcp.client.connecting import Connecting
+from dedalus_mcp.client.connecting import Connectable, Connecting
 from dedalus_mcp.client.link import Agreement, Link
 from dedalus_mcp.client.opening import open_link
 from dedalus_mcp.client.reading import ResourceRequests
@@ -72,7 +72,7 @@ class MCPClient(ChangeRequests, ResourceRequests, CompletionRequests):
         super().__init__(link, rounds, conduct.opening.timeout, agreement.capabilities)
 
     @classmethod
-    def connect(cls, target: Any, **settings: Unpack[ClientSettings]) -> Connecting[MCPClient]:
+    def connect(cls, target: Connectable, **settings: Unpack[ClientSettings]) -> Connecting[MCPClient]:
         """Connect to a server.
 
         Args:

@@ -7,9 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Generator
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
 
-__all__ = ("Connecting",)
+from dedalus_mcp.transport import Duplex, Target
+
+if TYPE_CHECKING:
+    from dedalus_mcp.server.server import MCPServer
+
+__all__ = ("Connectable", "Connecting")
+
+Connectable: TypeAlias = "str | MCPServer | Target | Duplex"
+"""What a client can connect to: a URL, a server in this process, something that opens connections, or a connection."""
 
 
 class _Closable(Protocol):

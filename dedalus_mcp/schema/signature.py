@@ -7,14 +7,19 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 import typing
 from collections.abc import Callable
-from types import MethodType
+from types import FunctionType, MethodType
 from typing import Annotated, Any
 
 from msgspec import UNSET
 
-__all__ = ("Parameter", "docstring", "is_async", "label", "parameters", "returned")
+__all__ = ("Parameter", "docstring", "is_async", "label", "parameters", "remember", "returned")
+
+
+_LOCALS = "__dedalus_mcp_locals__"
+_WORD = re.compile(r"[^\W\d]\w*")
 
 
 class Parameter:
@@ -89,6 +94,24 @@ def returned(fn: Callable[..., Any]) -> Any:
     return UNSET if annotation is inspect.Signature.empty else _resolve(fn, "return", annotation)
 
 
+def remember(fn: Any) -> None:
+    """Keep what the annotations of `fn` mean where it is defined: later, types that are local there cannot be found.
+
+    Called while that code runs, by what decorates `fn`.  Functions of modules and classes need nothing kept.
+    """
+    plain = _plain(fn) if callable(fn) else None
+    if not isinstance(plain, FunctionType) or "<locals>" not in plain.__qualname__:
+        return
+    try:
+        annotations = plain.__annotations__
+    except NameError:  # Python 3.14 evaluates them here; those that it can, it can later
+        return
+    said = " ".join(each if isinstance(each, str) else repr(each) for each in annotations.values())
+    names = _names(plain)
+    if found := {word: names[word] for word in _WORD.findall(said) if word in names}:
+        setattr(plain, _LOCALS, found)
+
+
 def _signature(fn: Callable[..., Any]) -> inspect.Signature:
     try:
         return inspect.signature(fn)
@@ -137,7 +160,8 @@ def _names(plain: Any) -> dict[str, Any]:
     """Return what the function sees beside its globals: what surrounds it, and its closure.
 
     A type that is local to the function or class around the definition is in no closure
-    unless the body uses it.  It is in the frame that runs the decorator, if that still runs.
+    unless the body uses it.  It is in the frame that runs the decorator, if that still runs, or was
+    remembered by that.
     """
     around = set(getattr(plain, "__qualname__", "").split(".")[:-1])
     frames: list[dict[str, Any]] = []
@@ -149,6 +173,7 @@ def _names(plain: Any) -> dict[str, Any]:
     names: dict[str, Any] = {}
     for outer in reversed(frames):
         names |= outer
+    names |= getattr(plain, _LOCALS, {})
     code = getattr(plain, "__code__", None)
     for free, cell in zip(code.co_freevars if code else (), getattr(plain, "__closure__", None) or (), strict=False):
         try:

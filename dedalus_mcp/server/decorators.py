@@ -299,6 +299,10 @@ def resource_template(  # noqa: PLR0913 - the keywords of a decorator are its vo
     return _attaching(spec)
 
 
+@overload
+def completion(*, prompt: str, argument: str | None = None) -> Callable[[F], F]: ...
+@overload
+def completion(*, resource: str, argument: str | None = None) -> Callable[[F], F]: ...
 def completion(
     *, prompt: str | None = None, resource: str | None = None, argument: str | None = None
 ) -> Callable[[F], F]:

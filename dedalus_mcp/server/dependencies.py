@@ -25,7 +25,7 @@ import anyio
 from anyio.lowlevel import checkpoint_if_cancelled
 from msgspec import UNSET
 
-from dedalus_mcp.schema.signature import is_async, label, parameters
+from dedalus_mcp.schema.signature import is_async, label, parameters, remember
 from dedalus_mcp.server.context_parameters import context_for, is_context
 from dedalus_mcp.threads import Threads
 
@@ -72,6 +72,7 @@ def Depends(  # noqa: N802 - it is written where a type would be, as elsewhere
 def _callable(function: Any) -> Callable[..., Any]:
     if not callable(function):
         raise TypeError(f"Depends() arguments must be callable, not {function!r:.80}")
+    remember(function)
     made: Callable[..., Any] = function
     return made
 

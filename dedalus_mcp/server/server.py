@@ -96,6 +96,7 @@ class MCPServer(Including, Requests, Serving):
             called in the event loop.
 
     Raises:
+        TypeError: `http_security` is something else.
         ValueError: A state key is too short, or the id of an extension is none.
         ImportError: There are state keys, and the extra `seal` is not installed.
 
@@ -135,6 +136,8 @@ class MCPServer(Including, Requests, Serving):
         allow_dynamic_tools: bool = True,
         on_ask: OnAsk | None = None,
     ) -> None:
+        if not (http_security is None or hasattr(type(http_security), "allowed_hosts")):
+            raise TypeError(f"http_security is TransportSecuritySettings(...), not {http_security!r:.80}")
         super().__init__()
         self.allow_dynamic_tools = allow_dynamic_tools
         self.instructions = instructions

@@ -14,6 +14,7 @@ from typing import Any, Protocol, TypeAlias
 
 import msgspec
 
+from dedalus_mcp.schema.signature import remember
 from dedalus_mcp.server.enabling import Enabled
 from dedalus_mcp.server.hints import CacheHint
 from dedalus_mcp.types import Annotations, Icon, PromptArgument, ToolAnnotations
@@ -136,6 +137,7 @@ def attach(function: Any, spec: Spec) -> None:
         setattr(carrier, _SPECS, {**getattr(carrier, _SPECS, {}), type(spec): spec})
     except (AttributeError, TypeError):
         raise TypeError(f"cannot decorate {function!r}: wrap it in a function") from None
+    remember(carrier)
     collector = binding.get()
     if collector is not None:
         collector.collect(carrier if isinstance(function, staticmethod) else function)

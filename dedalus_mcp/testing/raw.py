@@ -22,9 +22,9 @@ from typing import Any, TypeAlias, cast
 
 import anyio
 
+from dedalus_mcp.client.connecting import Connectable
 from dedalus_mcp.jsonrpc.tasks import Tasks
 from dedalus_mcp.run import open_target
-from dedalus_mcp.server.server import MCPServer
 from dedalus_mcp.testing import expected as expectations
 from dedalus_mcp.transport import Duplex, Target
 from dedalus_mcp.types.meta import CLIENT_CAPABILITIES_KEY, PROTOCOL_VERSION_KEY
@@ -195,7 +195,7 @@ class RawPeer:
 
 
 @asynccontextmanager
-async def raw_client(target: MCPServer | Target, *, patience: float | None = PATIENCE) -> AsyncGenerator[RawPeer]:
+async def raw_client(target: Connectable, *, patience: float | None = PATIENCE) -> AsyncGenerator[RawPeer]:
     """Connect a raw client to a server, in memory or whatever `MCPClient.connect` takes.
 
     Args:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from dedalus_mcp.client.connecting import Connectable
 from dedalus_mcp.run import open_target
 from dedalus_mcp.testing.conversation import Connection, Conversation, Frame, Sender
 from dedalus_mcp.transport import Duplex, Received
@@ -29,7 +30,7 @@ class Recorder:
         conversation: What was said so far.
     """
 
-    def __init__(self, target: Any) -> None:
+    def __init__(self, target: Connectable) -> None:
         self._target: Any = open_target(target)
         self.conversation = Conversation([])
 

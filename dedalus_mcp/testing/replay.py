@@ -18,6 +18,7 @@ from typing import Any
 
 import anyio
 
+from dedalus_mcp.client.connecting import Connectable
 from dedalus_mcp.testing import expected
 from dedalus_mcp.testing.conversation import Connection, Conversation, Frame, Sender, read_frame
 from dedalus_mcp.testing.names import Names
@@ -29,7 +30,7 @@ __all__ = ("check_conversation", "replayed_server")
 
 
 async def check_conversation(
-    path: Path | str, target: Any, *, update: bool = False, patience: float = PATIENCE
+    path: Path | str, target: Connectable, *, update: bool = False, patience: float = PATIENCE
 ) -> Conversation:
     """Play the client's side of a recorded conversation, and see to it that the server says what it said then.
 

@@ -77,7 +77,7 @@ async def test_a_revision_that_is_none_and_a_target_that_is_none_are_refused() -
     with pytest.raises(ValueError, match=r"no protocol revision '1999-01-01'; legal are .*2026-07-28"):
         await MCPClient.connect(offering(), revision="1999-01-01")
     with pytest.raises(TypeError, match="cannot connect to int"):
-        await MCPClient.connect(7)
+        await MCPClient.connect(7)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("wrong", [-1.0, float("nan")])

@@ -17,9 +17,20 @@ import msgspec
 import pydantic
 import pytest
 
-from dedalus_mcp import Context, MCPClient, MCPServer, ToolSpec, completion, prompt, resource, resource_template, tool
+from dedalus_mcp import (
+    Context,
+    Depends,
+    MCPClient,
+    MCPServer,
+    ToolSpec,
+    completion,
+    prompt,
+    resource,
+    resource_template,
+    tool,
+)
 from dedalus_mcp.schema.json_schema import JsonSchema
-from dedalus_mcp.types import CompletionArgument, PromptReference
+from dedalus_mcp.types import CompletionArgument, PromptReference, TextContent, TextResourceContents
 from tests.ids import shown
 from tests.interaction.reach import PATIENCE
 
@@ -270,3 +281,48 @@ async def test_a_context_is_found_by_its_type_in_every_handler_and_is_nobodys_ar
 
     assert all("xTrue" in repr(each) for each in said)
     assert refused.isError
+
+
+def defining() -> list[Callable[..., Any]]:
+    """Functions whose types are local to a function that has returned when a server collects them."""
+
+    @dataclass
+    class Order:
+        number: int
+
+    class Tags(TypedDict):
+        names: list[str]
+
+    async def stock(order_id: int = 3) -> Order:
+        return Order(order_id)
+
+    @tool
+    async def buy(order: Order, tags: Tags | None = None, kept: Order = Depends(stock)) -> Order:  # noqa: B008 - read once, at definition
+        return Order(order.number + kept.number)
+
+    @prompt
+    def bill(order: Order) -> list[tuple[str, str]]:
+        return [("user", f"order {order.number}")]
+
+    @resource_template("orders://{number}")
+    async def page(number: int, order: Annotated[Order, Depends(stock)]) -> Order:
+        return Order(number + order.number)
+
+    return [buy, bill, page]
+
+
+@both
+async def test_types_local_to_a_function_that_has_returned_are_found(revision: str) -> None:
+    """B145."""
+    server = MCPServer("local")
+    server.collect(*defining())
+    with anyio.fail_after(PATIENCE):
+        async with MCPClient.connect(server, revision=revision) as client:
+            bought = await client.call_tool("buy", {"order": {"number": 4}})
+            billed = await client.get_prompt("bill", {"order": '{"number": 5}'})
+            (read,) = (await client.read_resource("orders://6")).contents
+
+    assert bought.structuredContent == {"number": 7}
+    assert billed.messages[0].content == TextContent(text="order 5")
+    assert isinstance(read, TextResourceContents)
+    assert read.text == '{"number":9}'

@@ -10,7 +10,7 @@ import pydantic
 import pytest
 from msgspec import UNSET
 
-from dedalus_mcp.schema.signature import docstring, is_async, label, parameters, returned
+from dedalus_mcp.schema.signature import docstring, is_async, label, parameters, remember, returned
 
 if TYPE_CHECKING:
     from nowhere import Missing  # type: ignore[import-not-found]  # pyright: ignore[reportMissingImports]
@@ -148,6 +148,40 @@ def test_a_local_type_goes_before_a_global_one() -> None:
 
     assert found is local
     assert found is not globals()["Shadowed"]
+
+
+def test_what_was_remembered_where_it_is_defined_is_found_later() -> None:
+    """B145: the function that defines both may have returned."""
+
+    def define(number: int) -> tuple[Callable[..., Any], type, type]:
+        class Local:
+            pass
+
+        class Holder:
+            class Inner:
+                pass
+
+            def method(self, a: Inner, b: Annotated[list[Local], "text"]) -> Local | None: ...
+
+            remember(method)
+
+        return Holder.method, Local, Holder.Inner
+
+    method, local, inner = define(1)
+    define(2)
+
+    assert [one.annotation for one in parameters(method)[1:]] == [inner, Annotated[list[local], "text"]]  # type: ignore[valid-type]
+    assert returned(method) == (local | None)
+
+
+def test_where_nothing_is_local_nothing_is_kept() -> None:
+    def fn(a: int, b: "list[str]") -> None: ...  # noqa: UP037
+
+    for each in (fn, function, functools.partial(fn, 1), Service, Service().method, Calling(), 7):
+        remember(each)
+
+    assert vars(fn) == {}
+    assert set(vars(function)) == set()
 
 
 def test_a_variable_that_is_not_set_yet_is_no_error() -> None:

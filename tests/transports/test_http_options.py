@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import get_args, get_origin, get_type_hints
+from typing import Any, get_args, get_origin, get_type_hints
 
 import pytest
 
@@ -16,6 +16,7 @@ from dedalus_mcp_transports.http_options import (
     http_settings,
     keys_of_environment,
 )
+from dedalus_mcp_transports.http_security import TransportSecuritySettings
 from dedalus_mcp_transports.http_serve import HttpServer
 from dedalus_mcp_transports.http_settings import HttpSettings
 
@@ -40,6 +41,14 @@ def test_each_setting_reaches_its_object() -> None:
 def test_a_strange_name_is_told_with_the_legal_ones(make: object) -> None:
     with pytest.raises(TypeError, match=r"Unsupported streamable HTTP settings: colour, shape; legal are .*\bpath, "):
         make({"shape": 1, "path": "/", "colour": 2})  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("wrong", [{"allowed_hosts": ["a"]}, "*", True, TransportSecuritySettings], ids=repr)
+def test_what_is_no_security_settings_is_refused_at_once(wrong: Any) -> None:
+    with pytest.raises(TypeError, match=r"^http_security is TransportSecuritySettings\(...\), not"):
+        MCPServer("test", http_security=wrong)
+    with pytest.raises(TypeError, match=r"^security is TransportSecuritySettings\(...\), not"):
+        http_settings({"security": wrong})
 
 
 def test_where_to_listen_is_no_setting_of_an_application() -> None:

@@ -5,21 +5,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
+from functools import partial
+from pathlib import Path
 from typing import Any, assert_type
 
 from dedalus_mcp import (
     Context,
     MCPClient,
     MCPServer,
+    StdioServer,
+    StreamableHttp,
     Timeout,
+    TransportSecuritySettings,
+    completion,
     get_context,
     prompt,
     resource,
     resource_template,
     tool,
 )
+from dedalus_mcp.transport import Duplex, Target
 from dedalus_mcp.types import (
     CallToolResult,
+    CompletionArgument,
+    CompletionContext,
     ElicitRequestParams,
     ElicitResult,
     GetPromptResult,
@@ -58,6 +67,16 @@ def item(number: int) -> dict[str, int]:
     return {"number": number}
 
 
+@completion(prompt="say", argument="what")
+async def suggest(argument: CompletionArgument, context: CompletionContext) -> list[str]:
+    return [argument.value]
+
+
+@completion(resource="a://{number}")
+def suggest_number(argument: CompletionArgument) -> tuple[str, ...]:
+    return (argument.value,)
+
+
 class Desk:
     @tool
     def method(self, a: int) -> float:
@@ -67,6 +86,25 @@ class Desk:
     @tool
     def static(a: int) -> bytes:
         return bytes(a)
+
+    @classmethod
+    @tool(title="Made")
+    async def made(cls, a: int) -> Desk:
+        return cls()
+
+    @prompt("draw")
+    def drawn(self, arguments: dict[str, str]) -> None: ...
+
+    @resource("desk://top")
+    def top(self) -> str:
+        return ""
+
+    @completion(prompt="draw")
+    async def suggest(self, argument: CompletionArgument) -> str | None:
+        return None
+
+    def __call__(self, a: int) -> complex:
+        return a
 
 
 def decorated_functions_are_what_they_were(desk: Desk) -> None:
@@ -79,13 +117,49 @@ def decorated_functions_are_what_they_were(desk: Desk) -> None:
     contents.close()
     assert_type(desk.method(1), float)
     assert_type(Desk.static(1), bytes)
+    assert_type(suggest_number(CompletionArgument(name="a", value="b")), tuple[str, ...])
+    made: Coroutine[Any, Any, Desk] = Desk.made(1)
+    made.close()
+    assert_type(desk.drawn({}), None)
+    assert_type(desk.top(), str)
+    suggested: Coroutine[Any, Any, str | None] = desk.suggest(CompletionArgument(name="a", value="b"))
+    suggested.close()
     function: Callable[[int], str] = bare
     function(1)
+    suggest_number("a")  # type: ignore[arg-type]
+    desk.top(1)  # type: ignore[call-arg]
+
+
+def what_is_no_function_keeps_its_type_too(desk: Desk) -> None:
+    assert_type(tool(desk), Desk)
+    assert_type(tool("named")(desk)(1), complex)
+    assert_type(tool(partial(bare, 1)), partial[str])
+    assert_type(tool(partial(bare, a=1))(), str)
+    assert_type(tool(desk.method)(1), float)
+    contents = resource("a://b")(partial(page))()
+    contents.close()
+
+
+def their_own_arguments_are_checked(desk: Desk) -> None:
     bare("1")  # type: ignore[arg-type]
     desk.method()  # type: ignore[call-arg]
 
 
-def wrong_values_are_refused() -> None:
+def wrong_values_are_refused(desk: Desk) -> None:
+    tool(desk)("1")  # type: ignore[arg-type]
+    tool(name="a", titel="A")  # type: ignore[call-overload]
+    tool("a", "b")  # type: ignore[call-overload]
+    tool(tags=7)  # type: ignore[call-overload]
+    tool(timeout="soon")  # type: ignore[call-overload]
+    tool(enabled="yes")  # type: ignore[call-overload]
+    resource(page)  # type: ignore[arg-type]
+    resource_template(item)  # type: ignore[arg-type]
+    prompt(arguments=[7])  # type: ignore[list-item]
+    completion(suggest)  # type: ignore[call-overload]
+    completion()  # type: ignore[call-overload]
+    completion(prompt="a", resource="b")  # type: ignore[call-overload]
+    MCPServer("m", http_security={"allowed_hosts": ["a"]})  # type: ignore[arg-type]
+    MCPServer("m", http_security=TransportSecuritySettings(allowed_hosts=["a"]))
     tool(7)  # type: ignore[call-overload]
     tool(annotations=7)  # type: ignore[call-overload]
     prompt(7)  # type: ignore[call-overload]
@@ -155,3 +229,18 @@ async def raw(client: MCPClient) -> None:
     assert_type(await pending, CallToolResult)
     client.start(client.call_tool, "a", timeuot=5)  # type: ignore[call-arg]
     await client.notify("acme/happened", {"a": 1})
+
+
+def what_can_be_connected_to(server: MCPServer, duplex: Duplex, target: Target) -> None:
+    MCPClient.connect("https://example.com/mcp")
+    MCPClient.connect(StdioServer("python", ["server.py"]))
+    MCPClient.connect(StreamableHttp("https://example.com/mcp"))
+    MCPClient.connect(server)
+    MCPClient.connect(duplex)
+    MCPClient.connect(target)
+    MCPClient.connect(Path("server.py"))  # type: ignore[arg-type]
+    MCPClient.connect(["python", "server.py"])  # type: ignore[arg-type]
+    MCPClient.connect({"command": "python"})  # type: ignore[arg-type]
+    MCPClient.connect(None)  # type: ignore[arg-type]
+    MCPClient.connect(MCPServer)  # type: ignore[arg-type]
+    MCPClient.connect(StdioServer)  # type: ignore[arg-type]

@@ -67,7 +67,7 @@ def http_settings(options: Mapping[str, Any]) -> HttpSettings:
     """Make the settings of an application.
 
     Raises:
-        TypeError: There is no such setting; it names those that there are.
+        TypeError: There is no such setting, and it names those that there are; or one is of the wrong kind.
         ValueError: A value is not legal.
     """
     _check(options, _OF_APP)
@@ -78,7 +78,7 @@ def http_server(options: Mapping[str, Any]) -> HttpServer:
     """Make what serves, of the settings of both.
 
     Raises:
-        TypeError: There is no such setting; it names those that there are.
+        TypeError: There is no such setting, and it names those that there are; or one is of the wrong kind.
         ValueError: A value is not legal.
     """
     _check(options, (*_OF_SERVER, *_OF_APP))

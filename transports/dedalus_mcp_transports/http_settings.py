@@ -49,6 +49,7 @@ class HttpSettings(msgspec.Struct, frozen=True, kw_only=True):
             `TransportSecuritySettings.from_environment`), else loopback and the bound host.
 
     Raises:
+        TypeError: `security` is something else.
         ValueError: A value is not legal, or two contradict each other.
     """
 
@@ -92,4 +93,6 @@ class HttpSettings(msgspec.Struct, frozen=True, kw_only=True):
             raise ValueError("cors_origins is a list of origins, not one text")
         if not callable(self.principal):
             raise ValueError(f"principal is a function of ASGI's scope, not {self.principal!r:.80}")
+        if not (self.security is None or hasattr(type(self.security), "allowed_hosts")):
+            raise TypeError(f"security is TransportSecuritySettings(...), not {self.security!r:.80}")
         key_bytes(self.state_keys)
