@@ -79,6 +79,7 @@ THIRD_PARTY = {
 THIRD_PARTY_OF = {
     "dedalus_mcp.auth.jose": {"joserfc"},  # the extra `auth`
     "dedalus_mcp.client.auth.fetching": {"httpx"},
+    "dedalus_mcp.client.auth.headless": {"httpx"},
     "dedalus_mcp.client.auth.oauth": {"httpx"},
     "dedalus_mcp.jsonrpc.tasks": {"trio"},  # only when that is the loop that runs
     "dedalus_mcp.schema.json_schema": {"jsonschema_rs"},  # only when an author gives a schema

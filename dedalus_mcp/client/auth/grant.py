@@ -126,14 +126,14 @@ class Grant(Protocol):
         ...
 
     async def client(self, flow: Flow) -> ClientCredentials:
-        """Return who this client is at the flow's server; also used to refresh a token.
+        """Return who this client is at the flow's server already; also used to refresh a token.
 
         Raises:
             AuthError: It is nobody there.
         """
         ...
 
-    async def obtain(self, flow: Flow, client: ClientCredentials) -> TokenResponse:
+    async def obtain(self, flow: Flow) -> TokenResponse:
         """Get a token.
 
         Raises:

@@ -223,7 +223,7 @@ class Holder:
         self._asked.update(union(scopes, challenged))
         async with self._terms.fetching(self.server) as fetcher:
             flow = self._flow(found, scopes, fetcher)
-            token = await grant.obtain(flow, await grant.client(flow))
+            token = await grant.obtain(flow)
         self._granted = self._made(flow, token)
         return await self._keep_new(self._granted)
 

@@ -126,7 +126,7 @@ class ClientMetadata(Document, frozen=True, kw_only=True):
         application_type: ``native`` on the user's machine, ``web`` on a server's (AUTH-29).
     """
 
-    redirect_uris: Names
+    redirect_uris: Names = ()
     client_name: str | None = None
     client_uri: str | None = None
     logo_uri: str | None = None

@@ -16,6 +16,7 @@ import time
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable
 from contextlib import asynccontextmanager
 from functools import lru_cache
+from typing import TypedDict
 
 import anyio
 import httpx
@@ -30,7 +31,7 @@ from dedalus_mcp.client.auth.reach import Reach
 from dedalus_mcp.client.auth.storage import MemoryTokenStorage, TokenStorage
 from dedalus_mcp.client.auth.well_known import canonical, origin
 
-__all__ = ("OAuth",)
+__all__ = ("OAuth", "OAuthOptions")
 
 MAX_AUTHORIZATIONS = 3
 """Tokens that are got for the sake of one request; a server that wants more than that never has enough."""
@@ -38,6 +39,20 @@ MAX_AUTHORIZATIONS = 3
 MAX_REFUSAL = 64 * 1024
 REFUSAL_SECONDS = 1.0
 """What is read of the body of a 401 or 403, so that its connection can be used again."""
+
+
+class OAuthOptions(TypedDict, total=False):
+    """The options of `OAuth`, for those who hand them on."""
+
+    scopes: Iterable[str] | None
+    storage: TokenStorage | None
+    issuer: str | None
+    server_metadata: AuthorizationServerMetadata | None
+    resource: str | None
+    proof: Proof | None
+    http_client: httpx.AsyncClient | None
+    trusted_hosts: Iterable[str]
+    clock: Callable[[], float]
 
 
 class OAuth(httpx.Auth):
