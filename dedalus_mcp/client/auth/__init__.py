@@ -8,8 +8,10 @@ Everything here needs httpx, and nothing else imports it: a client of local serv
 from __future__ import annotations
 
 from dedalus_mcp.client.auth.authorization_code import AuthorizationCode, AuthorizationCodeAuth
+from dedalus_mcp.client.auth.bearer import BearerAuth
 from dedalus_mcp.client.auth.challenge import WWWAuthenticateChallenge, parse_www_authenticate
 from dedalus_mcp.client.auth.failures import AuthConfigError, AuthError, DiscoveryError, TokenError
+from dedalus_mcp.client.auth.file_storage import FileTokenStorage
 from dedalus_mcp.client.auth.grant import Flow, Grant, Proof
 from dedalus_mcp.client.auth.headless import HeadlessRedirect
 from dedalus_mcp.client.auth.metadata import (
@@ -31,10 +33,12 @@ __all__ = (
     "AuthorizationCode",
     "AuthorizationCodeAuth",
     "AuthorizationServerMetadata",
+    "BearerAuth",
     "ClientCredentials",
     "ClientInformation",
     "ClientMetadata",
     "DiscoveryError",
+    "FileTokenStorage",
     "Flow",
     "Grant",
     "HeadlessRedirect",
