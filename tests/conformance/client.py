@@ -103,6 +103,17 @@ async def answer_in_rounds(url: str, context: Mapping[str, Any]) -> None:
             assert not result.isError
 
 
+async def sign_in(url: str, context: Mapping[str, Any]) -> None:
+    """Call a tool of a server that wants to know who asks, or say why that cannot be done."""
+    from tests.conformance.signing_in import refused, way  # noqa: PLC0415 - the other scenarios do without
+
+    scenario = os.environ["MCP_CONFORMANCE_SCENARIO"]
+    with refused(scenario):
+        async with MCPClient.connect(url, auth=way(scenario, context)) as client:
+            for tool in (await client.list_tools()).tools:
+                await client.call_tool(tool.name, _something(tool.inputSchema))
+
+
 SCENARIOS: dict[str, Play] = {
     "elicitation-sep1034-client-defaults": answer_with_defaults,
     "http-custom-headers": repeat_calls,
@@ -134,7 +145,8 @@ def main() -> None:
     """Play the scenario that the environment names."""
     scenario = os.environ["MCP_CONFORMANCE_SCENARIO"]
     context = msgspec.json.decode(os.environ.get("MCP_CONFORMANCE_CONTEXT", "{}"), type=dict[str, Any])
-    anyio.run(SCENARIOS.get(scenario, list_and_call), sys.argv[-1], context)
+    usual = sign_in if scenario.startswith("auth/") else list_and_call
+    anyio.run(SCENARIOS.get(scenario, usual), sys.argv[-1], context)
 
 
 if __name__ == "__main__":

@@ -14,9 +14,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from dedalus_mcp.client.auth.failures import AuthConfigError, TokenError
+from dedalus_mcp.client.auth.failures import AuthConfigError
 from dedalus_mcp.client.auth.fetching import Fetched, Fetcher
-from dedalus_mcp.client.auth.login import client_key, save
 from dedalus_mcp.client.auth.metadata import AuthorizationServerMetadata, TokenResponse
 from dedalus_mcp.client.auth.storage import TokenStorage
 from dedalus_mcp.client.auth.token_endpoint import ClientCredentials, authenticated, read_token, refusal_of
@@ -47,8 +46,8 @@ class Proof(Protocol):
         """
         ...
 
-    def learn(self, url: str, headers: Mapping[str, str]) -> bool:
-        """Hear the headers of an answer; True if they hold a nonce that was not known."""
+    def learn(self, url: str, headers: Mapping[str, str]) -> None:
+        """Hear the headers of an answer, which may hold the nonce that proofs are to carry from now on."""
         ...
 
 
@@ -85,14 +84,10 @@ class Flow:
         """
         url = self.endpoint(self.server.token_endpoint, "token_endpoint")
         wanted = {} if self.resource is None else {"resource": self.resource}
-        whole, headers = authenticated({**wanted, **form}, client, self.server)
-        answer = await self._post(url, whole, headers)
-        try:
-            token = read_token(answer.status, answer.body, answer.url)
-        except TokenError as error:
-            if error.code == "invalid_client":  # the server has forgotten who registered there
-                await save(self.storage, client_key(self.server.issuer), None)
-            raise
+        answer = await self._post(url, {**wanted, **form}, client)
+        if self.proof is not None and "dpop-nonce" in answer.headers and _wants_nonce(answer):
+            answer = await self._post(url, {**wanted, **form}, client)  # an assertion in it is a new one, too
+        token = read_token(answer.status, answer.body, answer.url)
         return self._checked(token, answer.url)
 
     def endpoint(self, url: str | None, name: str) -> str:
@@ -105,15 +100,12 @@ class Flow:
             raise AuthConfigError(f"{self.server.issuer!r:.200} has no {name}, so this grant does not work there")
         return url
 
-    async def _post(self, url: str, form: Mapping[str, str], headers: Mapping[str, str]) -> Fetched:
+    async def _post(self, url: str, form: Mapping[str, str], client: ClientCredentials) -> Fetched:
+        whole, headers = authenticated(form, client, self.server)
         if self.proof is None:
-            return await self.fetcher.post_form(url, form, headers)
-        answer = await self.fetcher.post_form(url, form, {**headers, **self.proof.headers("POST", url)})
-        refusal = refusal_of(answer.body)
-        new = self.proof.learn(url, answer.headers)
-        if new and answer.status in (400, 401) and refusal is not None and refusal.code == "use_dpop_nonce":
-            answer = await self.fetcher.post_form(url, form, {**headers, **self.proof.headers("POST", url)})
-            self.proof.learn(url, answer.headers)
+            return await self.fetcher.post_form(url, whole, headers)
+        answer = await self.fetcher.post_form(url, whole, {**headers, **self.proof.headers("POST", url)})
+        self.proof.learn(url, answer.headers)
         return answer
 
     def _checked(self, token: TokenResponse, where: str) -> TokenResponse:
@@ -146,3 +138,8 @@ class Grant(Protocol):
             AuthError: There is none.
         """
         ...
+
+
+def _wants_nonce(answer: Fetched) -> bool:
+    refusal = refusal_of(answer.body)
+    return answer.status in (400, 401) and refusal is not None and refusal.code == "use_dpop_nonce"

@@ -9,6 +9,7 @@ from __future__ import annotations
 from base64 import b64encode
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Final
 from urllib.parse import quote
 
 import msgspec
@@ -16,7 +17,7 @@ import msgspec
 from dedalus_mcp.client.auth.failures import AuthConfigError, DiscoveryError, TokenError, said
 from dedalus_mcp.client.auth.metadata import AuthorizationServerMetadata, ClientInformation, TokenResponse, decode
 
-__all__ = ("ClientCredentials", "Refusal", "authenticated", "read_token", "refusal_of", "refused")
+__all__ = ("NOBODY", "ClientCredentials", "Refusal", "authenticated", "read_token", "refusal_of", "refused")
 
 JWT_BEARER = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 
@@ -51,6 +52,10 @@ class ClientCredentials:
         return cls(information.client_id, information.client_secret, information.token_endpoint_auth_method)
 
 
+NOBODY: Final = ClientCredentials("")
+"""A client without a name: what it shows says all that there is to say."""
+
+
 def authenticated(
     form: Mapping[str, str], client: ClientCredentials, server: AuthorizationServerMetadata
 ) -> tuple[dict[str, str], dict[str, str]]:
@@ -64,7 +69,8 @@ def authenticated(
     if method == "client_secret_basic":
         pair = f"{quote(client.id, safe='')}:{quote(client.secret or '', safe='')}"
         return whole, {"authorization": f"Basic {b64encode(pair.encode()).decode()}"}
-    whole["client_id"] = client.id
+    if client != NOBODY:
+        whole["client_id"] = client.id
     if method == "client_secret_post":
         whole["client_secret"] = client.secret or ""
     elif method == "private_key_jwt" and client.assertion is not None:
@@ -87,7 +93,7 @@ def _method(client: ClientCredentials, server: AuthorizationServerMetadata) -> s
     for each in able:
         if each in taken:
             return each
-    if able == ["none"]:  # a public client has nothing to prove, whatever is listed
+    if able == ["none"] or "none" in taken:  # a public client has nothing to prove, and some give it a secret anyway
         return "none"
     raise AuthConfigError(
         f"{said(server.issuer)} takes {said(', '.join(taken))}, but client {said(client.id)} can only {', '.join(able)}"
