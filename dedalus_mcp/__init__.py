@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from dedalus_mcp.client.client import MCPClient as MCPClient
     from dedalus_mcp.client.era import EraStore as EraStore
     from dedalus_mcp.client.form import Form as Form
+    from dedalus_mcp.client.group import MCPClientGroup as MCPClientGroup
     from dedalus_mcp.client.round import Round as Round
     from dedalus_mcp.client.settings import ClientSettings as ClientSettings
     from dedalus_mcp.errors import AskFailed as AskFailed
@@ -101,6 +102,7 @@ _HOME = {
     "InvalidOutput": "dedalus_mcp.errors",
     "Limits": "dedalus_mcp.jsonrpc.peer",
     "MCPClient": "dedalus_mcp.client.client",
+    "MCPClientGroup": "dedalus_mcp.client.group",
     "MCPConnectionError": "dedalus_mcp.errors",
     "MCPServer": "dedalus_mcp.server.server",
     "McpError": "dedalus_mcp.errors",
@@ -166,6 +168,7 @@ __all__ = (
     "InvalidOutput",
     "Limits",
     "MCPClient",
+    "MCPClientGroup",
     "MCPConnectionError",
     "MCPServer",
     "McpError",

@@ -1,7 +1,6 @@
-"""Joins servers, clients and transports: the only place that knows all three.
+"""Serves: joins servers and transports.  What clients connect to is opened in `reaching`.
 
     serve(server, "stdio")     a program that a desktop client starts
-    open_target(target)        whatever a client can connect to, opened
 
 Layer: L6; transports are imported where they are used.
 """
@@ -13,7 +12,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from importlib.util import find_spec
@@ -26,19 +25,17 @@ from anyio.abc import TaskStatus
 from dedalus_mcp.jsonrpc.codec import Decoded
 from dedalus_mcp.jsonrpc.duplex import Conversation
 from dedalus_mcp.jsonrpc.peer import Peer
-from dedalus_mcp.jsonrpc.tasks import Tasks
 from dedalus_mcp.server.server import MCPServer
 from dedalus_mcp.session import ServerSession, Terms
-from dedalus_mcp.transport import Channel, Duplex, Host, Received, Receiver, Target
+from dedalus_mcp.transport import Channel, Duplex, Host, Receiver, Target
 from dedalus_mcp.types.revisions import V2025_03_26
 
 if TYPE_CHECKING:
-    from dedalus_mcp.client.connecting import Connectable
     from dedalus_mcp_transports.http_serve import HttpServer
     from dedalus_mcp_transports.http_server import HttpApp
     from dedalus_mcp_transports.http_settings import HttpSettings
 
-__all__ = ("Hosted", "InMemory", "asgi_app", "open_target", "run", "serve", "serve_duplex")
+__all__ = ("Hosted", "asgi_app", "conversation", "is_target", "run", "serve", "serve_duplex")
 
 Transport: TypeAlias = str | Host | Target | Duplex
 """What a server can be served on: a transport by name, or an object that is one."""
@@ -79,7 +76,7 @@ async def serve(server: MCPServer, transport: Transport = "stdio", settings: Map
 async def _serve(server: MCPServer, opened: Host | Target | Duplex) -> None:
     if _is_host(opened):
         await opened.serve(Hosted(server))
-    elif _is_target(opened):
+    elif is_target(opened):
         await _serve_until_stopped(server, await opened.open())
     else:
         await serve_duplex(server, cast("Duplex", opened))
@@ -131,7 +128,8 @@ def _is_host(transport: object) -> TypeGuard[Host]:
     return callable(getattr(transport, "serve", None))
 
 
-def _is_target(transport: object) -> TypeGuard[Target]:
+def is_target(transport: object) -> TypeGuard[Target]:
+    """Whether that opens connections."""
     return callable(getattr(transport, "open", None))
 
 
@@ -139,7 +137,7 @@ async def serve_duplex(server: MCPServer, duplex: Duplex) -> None:
     """Serve one client on one connection, until it ends."""
     try:
         async with server.running():
-            await _conversation(server, duplex).run(drain=server.config.drain_seconds)
+            await conversation(server, duplex).run(drain=server.config.drain_seconds)
     finally:
         with anyio.CancelScope(shield=True):
             await duplex.aclose()
@@ -221,7 +219,8 @@ def asgi_app(server: MCPServer, bound_host: str | None, settings: Mapping[str, A
     return HttpApp(Hosted(server), _completed(server, http_settings(settings)), bound_host=bound_host)
 
 
-def _conversation(server: MCPServer, duplex: Duplex) -> Conversation:
+def conversation(server: MCPServer, duplex: Duplex) -> Conversation:
+    """Return the conversation of a server on a connection, to be run."""
     return Conversation(server.answering(), duplex, answers_malformed=True, limits=server.config.limits)
 
 
@@ -230,12 +229,12 @@ async def _serve_until_stopped(server: MCPServer, duplex: Duplex) -> None:
     failure: BaseException | None = None
     try:
         async with anyio.create_task_group() as group:
-            conversation = _conversation(server, duplex)
+            talk = conversation(server, duplex)
             # Before the lifespan begins: a signal meanwhile stops it, and what it has set up is taken down.
-            await group.start(_stop_at_signal, conversation, group.cancel_scope)
+            await group.start(_stop_at_signal, talk, group.cancel_scope)
             try:
                 async with server.running():
-                    await conversation.run(drain=server.config.drain_seconds)
+                    await talk.run(drain=server.config.drain_seconds)
             except (Exception, SystemExit) as error:  # noqa: BLE001 - raised below, out of the group as itself
                 failure = error
             group.cancel_scope.cancel()
@@ -246,16 +245,14 @@ async def _serve_until_stopped(server: MCPServer, duplex: Duplex) -> None:
         raise failure
 
 
-async def _stop_at_signal(
-    conversation: Conversation, scope: anyio.CancelScope, *, task_status: TaskStatus[None]
-) -> None:
+async def _stop_at_signal(talk: Conversation, scope: anyio.CancelScope, *, task_status: TaskStatus[None]) -> None:
     try:
         receiver = anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM)
         with receiver as signals:
             task_status.started()
             async for number in signals:
-                await conversation.end_lasting()
-                conversation.stop(f"the server was stopped by {number.name}")
+                await talk.end_lasting()
+                talk.stop(f"the server was stopped by {number.name}")
                 scope.cancel()
     except (NotImplementedError, RuntimeError, ValueError):  # Windows, or not in the main thread
         task_status.started()
@@ -273,129 +270,3 @@ async def _serve_program(server: MCPServer, opened: Host | Target | Duplex, serv
             with suppress(AttributeError, OSError, ValueError):  # None without such a descriptor; closed; broken
                 stream.flush()
         os._exit(0)  # the interpreter would wait for the thread, for ever if need be
-
-
-# Opening what a client connects to.
-
-
-class InMemory:
-    """A server in the same process, as a `Target`: every connection is a pair in memory.
-
-    Args:
-        server: The server.
-    """
-
-    def __init__(self, server: MCPServer) -> None:
-        self._server = server
-
-    async def open(self) -> Duplex:
-        """Start serving the other end.
-
-        Raises:
-            Exception: What the server's lifespan raised.
-        """
-        from dedalus_mcp_transports.memory import pair  # noqa: PLC0415 - loaded where it is used
-
-        near, far = pair()
-        return await _Served(near).start(self._server, far)
-
-
-class _Served:
-    """The client's end of a pair whose other end is served; closing it waits for that to be over."""
-
-    def __init__(self, near: Duplex) -> None:
-        self._near = near
-        self._tasks = Tasks()
-        self._scope = anyio.CancelScope()
-        self._ready = anyio.Event()
-        self._error: BaseException | None = None
-
-    async def start(self, server: MCPServer, far: Duplex) -> _Served:
-        self._tasks.start(lambda: self._serve(server, far), self._ready.set, detached=True)
-        try:
-            await self._ready.wait()
-        except BaseException:
-            self._scope.cancel()
-            with anyio.CancelScope(shield=True):
-                await self.aclose()
-            raise
-        if self._error is not None:
-            raise self._error
-        return self
-
-    async def receive(self) -> Sequence[Received]:
-        return await self._near.receive()
-
-    async def send(self, frames: Sequence[bytes]) -> None:
-        await self._near.send(frames)
-
-    async def aclose(self) -> None:
-        await self._near.aclose()
-        await self._tasks.wait()
-
-    async def _serve(self, server: MCPServer, far: Duplex) -> None:
-        try:
-            with self._scope:
-                async with server.running():
-                    self._ready.set()
-                    await _conversation(server, far).run()
-        except (Exception, SystemExit) as error:
-            self._error = error
-            if self._ready.is_set():  # who connected is served, and not to be blamed
-                logger.exception("the lifespan of server %r failed", server.name)
-        finally:
-            with anyio.CancelScope(shield=True):
-                await far.aclose()
-
-
-def open_target(
-    target: Connectable, *, headers: Mapping[str, str] | None = None, auth: Any = None, http_client: Any = None
-) -> Target:
-    """Return the `Target` that `target` is or stands for.
-
-    Args:
-        target: What to connect to.
-        headers: See `StreamableHttp`; for a URL only, as the next two.
-        auth: See there.
-        http_client: See there.
-
-    Raises:
-        TypeError: It is nothing that can be connected to, or what is for a URL came without one.
-        ValueError: It is no URL, though it begins like one.
-    """
-    if isinstance(target, str) and target.startswith(("http://", "https://")):
-        from dedalus_mcp_transports.http_client import StreamableHttp  # noqa: PLC0415 - loaded where it is used
-
-        return StreamableHttp(target, headers=headers, auth=auth, http_client=http_client)
-    if not (headers is None and auth is None and http_client is None):
-        raise TypeError("headers=, auth= and http_client= go with a URL")
-    if isinstance(target, MCPServer):
-        return InMemory(target)
-    if isinstance(target, type):
-        raise TypeError(f"cannot connect to the class {target.__name__}: make one of it, {target.__name__}(...)")
-    if isinstance(target, str | os.PathLike):
-        raise TypeError(
-            f"cannot connect to {target!r:.200}: URLs begin with http:// or https://; "
-            "to start a server, pass StdioServer(command, args)"
-        )
-    if _is_target(target):
-        return target
-    if callable(getattr(target, "receive", None)) and callable(getattr(target, "send", None)):
-        return _Once(cast("Duplex", target))
-    raise TypeError(
-        f"cannot connect to {type(target).__name__}: legal are a URL, a StdioServer, an MCPServer, "
-        "a connection (Duplex) or something that opens connections (Target)"
-    )
-
-
-class _Once:
-    """A connection that is there already; it can be taken once."""
-
-    def __init__(self, duplex: Duplex) -> None:
-        self._duplex: Duplex | None = duplex
-
-    async def open(self) -> Duplex:
-        duplex, self._duplex = self._duplex, None
-        if duplex is None:
-            raise ConnectionError("this connection was used already; pass a Target to connect again")
-        return duplex

@@ -59,6 +59,7 @@ LAYERS = {
     "dedalus_mcp.server*": 4,
     "dedalus_mcp.client*": 4,
     "dedalus_mcp_transports.*": 5,
+    "dedalus_mcp.reaching": 6,
     "dedalus_mcp.run": 6,
     "dedalus_mcp.testing*": 6,
     "dedalus_mcp": 6,
@@ -95,8 +96,9 @@ APART = [("dedalus_mcp.server", "dedalus_mcp.client"), ("dedalus_mcp.client", "d
 
 DOORS = {
     "dedalus_mcp.server*": "dedalus_mcp.run",
-    "dedalus_mcp.client*": "dedalus_mcp.run",
+    "dedalus_mcp.client*": "dedalus_mcp.reaching",
     "dedalus_mcp": "dedalus_mcp_transports",
+    "dedalus_mcp.reaching": "dedalus_mcp_transports",
     "dedalus_mcp.run": "dedalus_mcp_transports",
     "dedalus_mcp.testing*": "dedalus_mcp_transports",
 }

@@ -14,7 +14,8 @@ import anyio
 import pytest
 
 from dedalus_mcp import MCPClient, MCPServer, StdioServer, tool
-from dedalus_mcp.run import InMemory, open_target, serve, serve_duplex
+from dedalus_mcp.reaching import InMemory, open_target
+from dedalus_mcp.run import serve, serve_duplex
 from dedalus_mcp.transport import Duplex
 from dedalus_mcp_transports.memory import pair
 from tests.client.counting import back_to, living_tasks

@@ -3,7 +3,7 @@
     async with MCPClient.connect(StdioServer("python", ["server.py"])) as client:
         print(await client.call_tool("add", {"a": 1, "b": 2}))
 
-Layer: L4; `connect` is a door to `dedalus_mcp.run`.
+Layer: L4; `connect` is a door to `dedalus_mcp.reaching`.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class MCPClient(ChangeRequests, ResourceRequests, CompletionRequests):
             RemoteProtocolError: There is no revision in common, or the answer is not legal.
             McpError: The server refused.
         """
-        from dedalus_mcp.run import open_target  # noqa: PLC0415 - the door: run knows the transports
+        from dedalus_mcp.reaching import open_target  # noqa: PLC0415 - the door: it knows the transports
 
         conduct = conduct_of(settings)
         headers, auth, http_client = settings.get("headers"), settings.get("auth"), settings.get("http_client")

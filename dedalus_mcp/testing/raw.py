@@ -24,7 +24,7 @@ import anyio
 
 from dedalus_mcp.client.connecting import Connectable
 from dedalus_mcp.jsonrpc.tasks import Tasks
-from dedalus_mcp.run import open_target
+from dedalus_mcp.reaching import open_target
 from dedalus_mcp.testing import expected as expectations
 from dedalus_mcp.transport import Duplex, Target
 from dedalus_mcp.types.meta import CLIENT_CAPABILITIES_KEY, PROTOCOL_VERSION_KEY

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dedalus_mcp.client.connecting import Connectable
-from dedalus_mcp.run import open_target
+from dedalus_mcp.reaching import open_target
 from dedalus_mcp.testing.conversation import Connection, Conversation, Frame, Sender
 from dedalus_mcp.transport import Duplex, Received
 

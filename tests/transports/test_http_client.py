@@ -17,7 +17,7 @@ import uvicorn
 from dedalus_mcp import Context, HttpSse, MCPClient, MCPServer, StdioServer, StreamableHttp, prompt, tool
 from dedalus_mcp.client.opening import remembered
 from dedalus_mcp.errors import AuthRequiredError, ToolError
-from dedalus_mcp.run import open_target
+from dedalus_mcp.reaching import open_target
 from dedalus_mcp.server.context import get_context
 from dedalus_mcp.types import ElicitRequestParams, ResourceUpdatedNotificationParams
 from dedalus_mcp.types.revisions import LEGACY, REVISIONS
