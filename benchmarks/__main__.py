@@ -10,12 +10,21 @@ import sys
 from importlib.metadata import version
 from pathlib import Path
 
-from benchmarks import bench_codec, bench_exchange, bench_round_trip, bench_rounds, bench_sessions, bench_start
+from benchmarks import (
+    bench_codec,
+    bench_exchange,
+    bench_listing,
+    bench_round_trip,
+    bench_rounds,
+    bench_sessions,
+    bench_start,
+)
 from benchmarks.measure import Effort, Row, show
 
 BENCHMARKS = {
     "codec": bench_codec,
     "exchange": bench_exchange,
+    "listing": bench_listing,
     "round_trip": bench_round_trip,
     "rounds": bench_rounds,
     "sessions": bench_sessions,

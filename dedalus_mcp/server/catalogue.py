@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from dedalus_mcp.server.pages import Places
+from dedalus_mcp.types.listed import Listed
 
 __all__ = ("Catalogue", "Showing")
 
@@ -59,6 +60,7 @@ class Catalogue(Generic[OwnT, LentT]):
         key: The attribute of a definition that tells items apart.
         owner: The name of the server.
         check_open: Raises where nothing may change any more; None where anything may.
+        shows: Whether the list shows an item, by its key and itself; None for all of them.
 
     Attributes:
         own: The server's own items, by key.
@@ -67,7 +69,14 @@ class Catalogue(Generic[OwnT, LentT]):
         offered: Whether there are items, or were: clients that have been told so still ask.
     """
 
-    def __init__(self, kind: str, key: str, owner: str, check_open: Callable[[], None] | None = None) -> None:
+    def __init__(
+        self,
+        kind: str,
+        key: str,
+        owner: str,
+        check_open: Callable[[], None] | None = None,
+        shows: Callable[[str, Any], bool] | None = None,
+    ) -> None:
         self.own: dict[str, OwnT] = {}
         self.lent: dict[str, LentT] = {}
         self.places = Places(key)
@@ -75,9 +84,12 @@ class Catalogue(Generic[OwnT, LentT]):
         self._kind = kind
         self._owner = owner
         self._check_own = check_open or _anything_goes
+        self._shows = shows
         self._all: dict[str, OwnT | LentT] = {}
         self._lenders: dict[str, Showing[LentT]] = {}
         self._showings: list[Showing[Any]] = []
+        self._listed: Listed[Any] | None = None
+        self._changes = 0
 
     def __len__(self) -> int:
         return len(self._all)
@@ -96,6 +108,29 @@ class Catalogue(Generic[OwnT, LentT]):
     def items(self) -> Iterator[tuple[str, OwnT | LentT]]:
         """Give keys and items, in order."""
         return iter(self._all.items())
+
+    @property
+    def listed(self) -> Listed[Any]:
+        """The definitions of the items that are shown, in order; made once, and again after a change."""
+        listed = self._listed
+        if listed is None:
+            before, shows = self._changes, self._shows
+            items: list[tuple[str, Any]] = list(self._all.items())
+            listed = Listed(item.definition for key, item in items if shows is None or shows(key, item))
+            if before == self._changes:  # else something has changed meanwhile, in another thread
+                self._listed = listed
+        return listed
+
+    def page(self, cursor: str | None, limit: int) -> tuple[list[Any], str | None]:
+        """Return one page of the list, and the cursor of the next: see `Places.page`."""
+        return self.places.page(self.listed, cursor, limit)
+
+    def changed(self) -> None:
+        """What is shown may be something else now, here and wherever the items are shown."""
+        self._changes += 1
+        self._listed = None
+        for showing in self._showings:
+            showing.borrower.changed()
 
     def check(self, key: str, by: Showing[LentT] | None = None) -> None:
         """Refuse an item that has no room here, or in a server that includes this one.
@@ -183,12 +218,14 @@ class Catalogue(Generic[OwnT, LentT]):
         self._all[key] = item
         self.places.add(key)
         self.offered = True
+        self.changed()
         for showing in self._showings:
             showing.put(key, item)
 
     def _take(self, key: str) -> None:
         del self._all[key]
         self.places.remove(key)
+        self.changed()
         for showing in self._showings:
             showing.take(key)
 

@@ -9,10 +9,11 @@ Layer: L4.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TypeVar
+from bisect import bisect_right
+from typing import Any, TypeVar
 
 from dedalus_mcp.errors import INVALID_PARAMS, McpError
+from dedalus_mcp.types.listed import Listed
 
 __all__ = ("Places",)
 
@@ -44,21 +45,32 @@ class Places:
         """Forget the place of an item."""
         del self._by_key[key]
 
-    def page(self, items: Sequence[T], cursor: str | None, limit: int) -> tuple[list[T], str | None]:
+    def page(self, listed: Listed[T], cursor: str | None, limit: int) -> tuple[list[T], str | None]:
         """Return the items behind `cursor`, at most `limit`, and the next cursor if there are more.
 
         Args:
-            items: All or some of those that have a place, in that order; who has none any more is left out.
+            listed: All or some of those that have a place, in that order.
             cursor: From the page before; None or an empty string for the first page.
             limit: How many fit on a page.
 
         Raises:
             McpError: -32602, the cursor is none of ours (PAGE-06).
         """
-        start = _place(cursor)
-        rest = [item for item in items if self._by_key.get(getattr(item, self._key), 0) > start]
-        more = len(rest) > limit
-        return rest[:limit], str(self._by_key[getattr(rest[limit - 1], self._key)]) if more else None
+        items, start = listed.items, self.start(listed, cursor)
+        end = start + limit
+        return listed.part(start, end), str(self.of(items[end - 1])) if end < len(items) else None
+
+    def start(self, listed: Listed[Any], cursor: str | None) -> int:
+        """Return where the page behind `cursor` begins in the list.
+
+        Raises:
+            McpError: -32602, the cursor is none of ours (PAGE-06).
+        """
+        return bisect_right(listed.items, _place(cursor), key=self.of)
+
+    def of(self, item: object) -> int:
+        """Return the place of an item; 0 for one that has none any more."""
+        return self._by_key.get(getattr(item, self._key), 0)
 
 
 def _place(cursor: str | None) -> int:

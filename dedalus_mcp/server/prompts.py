@@ -85,7 +85,7 @@ class Prompts:
     @property
     def definitions(self) -> list[Prompt]:
         """The prompts as clients see them, in the order of registration."""
-        return [prompt.definition for prompt in self.catalogue.values()]
+        return list(self.catalogue.listed.items)
 
     @property
     def names(self) -> list[str]:

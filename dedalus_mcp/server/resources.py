@@ -170,12 +170,12 @@ class Resources:
     @property
     def definitions(self) -> list[Resource]:
         """The resources as clients see them, in the order of registration."""
-        return [resource.definition for resource in self.catalogue.values()]
+        return list(self.catalogue.listed.items)
 
     @property
     def template_definitions(self) -> list[ResourceTemplate]:
         """The templates, likewise."""
-        return [template.definition for template in self.templates.values()]
+        return list(self.templates.listed.items)
 
     @property
     def uris(self) -> list[str]:

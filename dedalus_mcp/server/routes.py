@@ -88,33 +88,25 @@ def _set_level(answering: Answering, call: Inbound, params: SetLevelRequestParam
 
 def _list_tools(answering: Answering, call: Inbound, params: PaginatedRequestParams) -> ListToolsResult:
     server = answering.server
-    tools, cursor = server.tools.catalogue.places.page(
-        server.tools.definitions, params.cursor, server.config.pagination_limit
-    )
+    tools, cursor = server.tools.catalogue.page(params.cursor, server.config.pagination_limit)
     return ListToolsResult(tools=tools, nextCursor=cursor)
 
 
 async def list_enabled_tools(server: MCPServer, params: PaginatedRequestParams) -> ListToolsResult:
     """Answer `tools/list` where functions of the author's decide on what is there."""
-    tools, cursor = server.tools.catalogue.places.page(
-        await server.tools.enabled(), params.cursor, server.config.pagination_limit
-    )
+    tools, cursor = await server.tools.enabled_page(params.cursor, server.config.pagination_limit)
     return hinted(ListToolsResult(tools=tools, nextCursor=cursor), server.config.cache_hints.get("tools/list"))
 
 
 def _list_prompts(answering: Answering, call: Inbound, params: PaginatedRequestParams) -> ListPromptsResult:
     server = answering.server
-    prompts, cursor = server.prompts.catalogue.places.page(
-        server.prompts.definitions, params.cursor, server.config.pagination_limit
-    )
+    prompts, cursor = server.prompts.catalogue.page(params.cursor, server.config.pagination_limit)
     return ListPromptsResult(prompts=prompts, nextCursor=cursor)
 
 
 def _list_resources(answering: Answering, call: Inbound, params: PaginatedRequestParams) -> ListResourcesResult:
     server = answering.server
-    resources, cursor = server.resources.catalogue.places.page(
-        server.resources.definitions, params.cursor, server.config.pagination_limit
-    )
+    resources, cursor = server.resources.catalogue.page(params.cursor, server.config.pagination_limit)
     return ListResourcesResult(resources=resources, nextCursor=cursor)
 
 
@@ -122,9 +114,7 @@ def _list_resource_templates(
     answering: Answering, call: Inbound, params: PaginatedRequestParams
 ) -> ListResourceTemplatesResult:
     server = answering.server
-    templates, cursor = server.resources.templates.places.page(
-        server.resources.template_definitions, params.cursor, server.config.pagination_limit
-    )
+    templates, cursor = server.resources.templates.page(params.cursor, server.config.pagination_limit)
     return ListResourceTemplatesResult(resourceTemplates=templates, nextCursor=cursor)
 
 

@@ -115,7 +115,9 @@ class Tools:
     """
 
     def __init__(self, server: MCPServer) -> None:
-        self.catalogue: Catalogue[_Registered, LentTool] = Catalogue("tool", "name", server.name, self._check_open)
+        self.catalogue: Catalogue[_Registered, LentTool] = Catalogue(
+            "tool", "name", server.name, self._check_open, self._shown
+        )
         self.included: list[Tools] = []
         self.fixed = False
         self._server = server
@@ -137,7 +139,7 @@ class Tools:
 
         One on which a function decides is among them, whatever that says.
         """
-        return [tool.definition for _, tool in self._there()]
+        return list(self.catalogue.listed.items)
 
     @property
     def names(self) -> list[str]:
@@ -148,9 +150,19 @@ class Tools:
         """Return the names of all registered tools that have one of these tags, sorted."""
         return sorted(name for name, tool in self.catalogue.items() if not tool.tags.isdisjoint(tags))
 
-    async def enabled(self) -> list[Tool]:
-        """Return the tools that are there for the present call, functions asked."""
-        return [tool.definition for name, tool in self._there() if await self._is_enabled(name, tool)]
+    async def enabled_page(self, cursor: str | None, limit: int) -> tuple[list[Tool], str | None]:
+        """Return one page of the tools that are there for the present call, functions asked: see `Places.page`."""
+        places, listed = self.catalogue.places, self.catalogue.listed
+        found: list[Tool] = []
+        last = 0
+        for tool in listed.items[places.start(listed, cursor) :]:
+            place = places.of(tool)
+            if await self.is_enabled(tool.name) and places.of(tool):  # it may be removed meanwhile
+                if len(found) == limit:
+                    return found, str(last)
+                found.append(tool)
+                last = place
+        return found, None
 
     def definition(self, name: str) -> Tool | None:
         """Return a registered tool as clients see it; None if there is none of that name."""
@@ -169,6 +181,7 @@ class Tools:
             raise TypeError(f"allow_tools takes several names, or None; not {names!r:.80}")
         before = self.names
         self._allowed = None if names is None else frozenset(names)
+        self.catalogue.changed()
         if self.names != before:
             self._server.bus.publish(changes.TOOLS)
 

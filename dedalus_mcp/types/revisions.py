@@ -44,6 +44,7 @@ from dedalus_mcp.types.content import (
 )
 from dedalus_mcp.types.elicitation import ElicitRequestParams, ElicitRequestURLParams, ElicitResult
 from dedalus_mcp.types.lifecycle import Implementation
+from dedalus_mcp.types.listed import Part
 from dedalus_mcp.types.messages import InputResponseRequestParams, NotificationParams, RequestParams, Result
 from dedalus_mcp.types.meta import (
     CLIENT_CAPABILITIES_KEY,
@@ -312,6 +313,10 @@ def _drop_keys(foreign: frozenset[str], meta: dict[str, Any]) -> dict[str, Any] 
 
 def _shape_parts(revision: Revision, member: Any) -> Any:
     """Shape a member that is a wire type, or a list or mapping of them."""
+    if isinstance(member, Part):
+        page: Part[Any] = cast("Any", member)
+        if (written := page.written(revision, partial(shape, revision=revision))) is not None:
+            return written
     if isinstance(member, list):
         parts: list[Any] = cast("Any", member)
         shaped = [shape(part, revision) for part in parts]

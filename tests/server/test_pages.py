@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from dedalus_mcp import MCPServer, ServerConfig, prompt, resource, resource_template, tool
 from dedalus_mcp.errors import INVALID_PARAMS, McpError
 from dedalus_mcp.server.pages import Places
+from dedalus_mcp.types.listed import Listed
 from tests.interaction.raw import serving
 
 
@@ -37,7 +38,7 @@ class Items:
         self._places.remove(name)
 
     def page(self, cursor: str | None, limit: int) -> tuple[list[str], str | None]:
-        found, following = self._places.page(list(self._items.values()), cursor, limit)
+        found, following = self._places.page(Listed(self._items.values()), cursor, limit)
         return [item.name for item in found], following
 
 
@@ -116,14 +117,30 @@ def test_an_item_that_replaces_another_has_its_place() -> None:
     assert items.page("1", 3) == (["b", "c"], None)
 
 
-def test_an_item_that_was_removed_while_the_list_was_made_is_not_there() -> None:
-    places = Places("name")
-    for name in "abc":
-        places.add(name)
-    places.remove("b")
+def test_what_is_looked_at_for_a_page_does_not_grow_with_the_list() -> None:
+    """So all pages together cost as much for each item, however many there are."""
+    looked: list[str] = []
 
-    assert places.page([Item(name) for name in "abc"], None, 1) == ([Item("a")], "1")
-    assert places.page([Item(name) for name in "abc"], "1", 1) == ([Item("c")], None)
+    class Watched:
+        def __init__(self, name: str) -> None:
+            self._name = name
+
+        @property
+        def name(self) -> str:
+            looked.append(self._name)
+            return self._name
+
+    for count in (100, 1000, 10_000):
+        places, names = Places("name"), [str(number) for number in range(count)]
+        for name in names:
+            places.add(name)
+        listed = Listed(map(Watched, names))
+        looked.clear()
+
+        page, following = places.page(listed, str(count // 2), 10)
+
+        assert (len(page), following) == (10, str(count // 2 + 10))
+        assert len(looked) < 20
 
 
 @pytest.mark.parametrize("cursor", ["x", "-1", " 1", "1 ", "1.0", "\u0664", "\u00b2", "1_0", "+1", "9" * 13], ids=ascii)

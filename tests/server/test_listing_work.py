@@ -1,0 +1,133 @@
+"""What registering and listing take: counted in calls of functions, which no busy machine changes."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from dedalus_mcp import MCPServer, ServerConfig, prompt, resource, resource_template, tool
+from tests.interaction.raw import serving
+
+SIZES = (100, 200, 400)
+LISTS = {
+    "tools/list": "tools",
+    "prompts/list": "prompts",
+    "resources/list": "resources",
+    "resources/templates/list": "resourceTemplates",
+}
+
+
+class Calls:
+    """How many calls of functions there were, of Python's and of C's."""
+
+    count = 0
+
+    @contextmanager
+    def counted(self) -> Generator[None]:
+        def see(frame: object, event: str, argument: object) -> None:
+            if event in ("call", "c_call"):
+                self.count += 1
+
+        gc.disable()  # what it finds is finalised by calls
+        sys.setprofile(see)
+        try:
+            yield
+        finally:
+            sys.setprofile(None)
+            gc.enable()
+
+
+def functions(kind: str, count: int) -> list[Callable[..., Any]]:
+    """Functions of one kind, decorated."""
+    made: list[Callable[..., Any]] = []
+    for number in range(count):
+        name = f"x{number}"
+
+        def function(x: str) -> str:
+            """Do it."""
+            return x
+
+        match kind:
+            case "tools/list":
+                made.append(tool(name)(function))
+            case "prompts/list":
+                made.append(prompt(name)(function))
+            case "resources/list":
+                made.append(resource(f"a://{name}")(lambda: ""))
+            case _:
+                made.append(resource_template(name, uri_template=f"{name}://{{x}}")(function))
+    return made
+
+
+def assert_linear(calls: list[int]) -> None:
+    each = [count / size for count, size in zip(calls, SIZES, strict=True)]
+    assert max(each) < 1.3 * min(each), each
+
+
+@pytest.mark.parametrize("kind", LISTS)
+def test_registering_takes_as_much_for_each_however_many_there_are(kind: str) -> None:
+    taken: list[int] = []
+    for size in (SIZES[0], *SIZES):
+        calls, server, made = Calls(), MCPServer("test"), functions(kind, size)
+        with calls.counted():
+            server.collect(*made)
+        taken.append(calls.count)
+
+    assert_linear(taken[1:])
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+@pytest.mark.parametrize("revision", ["2024-11-05", "2025-11-25", "2026-07-28"])
+@pytest.mark.parametrize("kind", LISTS)
+async def test_listing_takes_as_much_for_each_however_many_there_are(kind: str, revision: str) -> None:
+    """The whole list page by page, when it is new, and when its items are kept."""
+    first: list[int] = []
+    again: list[int] = []
+    for size in (SIZES[0], *SIZES):  # once more, since some things are made at their first use
+        server = MCPServer("test", config=ServerConfig(pagination_limit=10))
+        server.collect(*functions(kind, size))
+        async with serving(server) as raw:
+            await raw.open(revision)
+            for taken in (first, [], again):
+                calls, names = Calls(), list[str]()
+                members: dict[str, Any] = {}
+                with calls.counted():
+                    while True:
+                        result = (await raw.call(1, kind, **members))["result"]
+                        names += [item["name"] for item in result[LISTS[kind]]]
+                        if "nextCursor" not in result:
+                            break
+                        members = {"cursor": result["nextCursor"]}
+                taken.append(calls.count)
+                assert len(set(names)) == size
+
+    assert_linear(first[1:])
+    assert_linear(again[1:])
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_a_change_is_listed_at_once_and_so_is_one_of_an_included_server() -> None:
+    inner, outer = MCPServer("inner"), MCPServer("outer")
+    inner.collect(*functions("tools/list", 3))
+    outer.include(inner, prefix="in")
+
+    async with serving(outer) as raw:
+        await raw.open("2025-11-25")
+
+        async def names() -> list[str]:
+            return [each["name"] for each in (await raw.call(1, "tools/list"))["result"]["tools"]]
+
+        assert await names() == ["in_x0", "in_x1", "in_x2"]
+        inner.allow_tools(["x1"])
+        assert await names() == ["in_x1"]
+        inner.allow_tools(None)
+        inner.tools.remove("x0")
+        outer.collect(*functions("tools/list", 1))
+        assert await names() == ["in_x1", "in_x2", "x0"]
+        outer.allow_tools(["x0"])
+        assert await names() == ["x0"]
