@@ -79,6 +79,7 @@ THIRD_PARTY = {
 
 THIRD_PARTY_OF = {
     "dedalus_mcp.auth.jose": {"joserfc"},  # the extra `auth`
+    "dedalus_mcp.client.auth.bearer": {"httpx"},
     "dedalus_mcp.client.auth.dpop": {"httpx"},
     "dedalus_mcp.client.auth.fetching": {"httpx"},
     "dedalus_mcp.client.auth.headless": {"httpx"},

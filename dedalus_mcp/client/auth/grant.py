@@ -14,8 +14,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from dedalus_mcp.client.auth.failures import AuthConfigError
+from dedalus_mcp.client.auth.failures import AuthConfigError, TokenError
 from dedalus_mcp.client.auth.fetching import Fetched, Fetcher
+from dedalus_mcp.client.auth.login import client_key, save
 from dedalus_mcp.client.auth.metadata import AuthorizationServerMetadata, TokenResponse
 from dedalus_mcp.client.auth.storage import TokenStorage
 from dedalus_mcp.client.auth.token_endpoint import ClientCredentials, authenticated, read_token, refusal_of
@@ -87,7 +88,12 @@ class Flow:
         answer = await self._post(url, {**wanted, **form}, client)
         if self.proof is not None and "dpop-nonce" in answer.headers and _wants_nonce(answer):
             answer = await self._post(url, {**wanted, **form}, client)  # an assertion in it is a new one, too
-        token = read_token(answer.status, answer.body, answer.url)
+        try:
+            token = read_token(answer.status, answer.body, answer.url)
+        except TokenError as error:
+            if error.code == "invalid_client":  # the server has forgotten who registered there
+                await save(self.storage, client_key(self.server.issuer), None)
+            raise
         return self._checked(token, answer.url)
 
     def endpoint(self, url: str | None, name: str) -> str:

@@ -23,13 +23,16 @@ from dedalus_mcp.client.auth.failures import AuthError, TokenError
 from dedalus_mcp.client.auth.fetching import Fetcher
 from dedalus_mcp.client.auth.flight import Flight
 from dedalus_mcp.client.auth.grant import Flow, Grant, Proof
-from dedalus_mcp.client.auth.login import Login, load, save
+from dedalus_mcp.client.auth.login import Login, alone, load, save
 from dedalus_mcp.client.auth.metadata import AuthorizationServerMetadata, TokenResponse
 from dedalus_mcp.client.auth.scopes import scopes_to_ask, union
 from dedalus_mcp.client.auth.storage import TokenStorage
 from dedalus_mcp.client.auth.well_known import is_within, origin
 
 __all__ = ("Holder", "Terms")
+
+HOPELESS = frozenset({"invalid_grant", "invalid_client", "unauthorized_client"})
+"""What an authorization server says to a refresh token, or a client, that is good for nothing any more (B136)."""
 
 Fetching = Callable[[str], AbstractAsyncContextManager[Fetcher]]
 
@@ -142,9 +145,7 @@ class Holder:
     # One at a time.
 
     async def _load(self) -> None:
-        login = await load(self._terms.storage, f"token {self.server}", Login)
-        ours = login is not None and login.server == self.server and login.bound_to == self._bound_to
-        self._login = login if ours else None
+        self._login = await self._stored()
         self._read = True
 
     async def _renew_early(self, login: Login) -> Login:
@@ -158,7 +159,7 @@ class Holder:
                 if not self._terms.grant.interactive:
                     return await self._obtain(self._found, ())
             except AuthError as error:
-                hopeless = isinstance(error, TokenError) and error.code == "invalid_grant"
+                hopeless = isinstance(error, TokenError) and error.code in HOPELESS
                 if over and not hopeless:
                     raise
         return self._login or login
@@ -168,6 +169,9 @@ class Holder:
     ) -> Login:
         if self._login is not used and self._login is not None:
             return self._login  # somebody was faster
+        elsewhere = await self._newer()
+        if elsewhere is not None:
+            return elsewhere
         found = self._found = await self._discover(challenge, revision)
         login = self._login
         if login is not None and login.issuer != found.server.issuer:  # nothing of one is for another (AUTH-30)
@@ -178,7 +182,7 @@ class Holder:
             try:
                 return await self._refresh(found, login)
             except TokenError as error:
-                if error.code != "invalid_grant":
+                if error.code not in HOPELESS:
                     raise
         return await self._obtain(found, () if challenge is None else challenge.scopes)
 
@@ -198,16 +202,34 @@ class Holder:
             )
 
     async def _refresh(self, found: Discovered, login: Login) -> Login:
-        form = {"grant_type": "refresh_token", "refresh_token": login.token.refresh_token or ""}
-        try:
-            async with self._terms.fetching(self.server) as fetcher:
-                flow = self._flow(found, login.requested, fetcher)
-                token = await flow.token(form, await self._terms.grant.client(flow))
-        except TokenError as error:
-            if error.code == "invalid_grant":  # the only answer that makes it worthless (B136)
-                await self._keep(login.without_refresh())
-            raise
-        return await self._keep_new(login.renewed(token, self._terms.clock()))
+        async with alone(self._terms.storage, self._key):
+            elsewhere = await self._newer()
+            if elsewhere is not None and elsewhere.issuer == login.issuer:
+                return elsewhere
+            form = {"grant_type": "refresh_token", "refresh_token": login.token.refresh_token or ""}
+            try:
+                async with self._terms.fetching(self.server) as fetcher:
+                    flow = self._flow(found, login.requested, fetcher)
+                    token = await flow.token(form, await self._terms.grant.client(flow))
+            except TokenError as error:
+                if error.code in HOPELESS:
+                    await self._keep(login.without_refresh())
+                raise
+            return await self._keep_new(login.renewed(token, self._terms.clock()))
+
+    async def _newer(self) -> Login | None:
+        """Take a login that another process has got since, if there is one."""
+        stored = await self._stored()
+        if stored is None or (self._login is not None and stored.got_at <= self._login.got_at):
+            return None
+        self._login = stored
+        return stored
+
+    async def _stored(self) -> Login | None:
+        """Return what is kept for this server, and for tokens of this kind."""
+        login = await load(self._terms.storage, self._key, Login)
+        ours = login is not None and login.server == self.server and login.bound_to == self._bound_to
+        return login if ours else None
 
     async def _obtain(self, found: Discovered, challenged: Iterable[str]) -> Login:
         grant, login = self._terms.grant, self._login
@@ -256,7 +278,11 @@ class Holder:
 
     async def _keep(self, login: Login | None) -> None:
         self._login, self._read = login, True
-        await save(self._terms.storage, f"token {self.server}", login)
+        await save(self._terms.storage, self._key, login)
+
+    @property
+    def _key(self) -> str:
+        return f"token {self.server}"
 
     @property
     def _bound_to(self) -> str | None:

@@ -9,15 +9,17 @@ Layer: L4.
 from __future__ import annotations
 
 import logging
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from typing import ClassVar, TypeVar
 
 import msgspec
 
 from dedalus_mcp.client.auth.failures import AuthError
 from dedalus_mcp.client.auth.metadata import Document, TokenResponse
-from dedalus_mcp.client.auth.storage import TokenStorage
+from dedalus_mcp.client.auth.storage import TokenStorage, locked
 
-__all__ = ("Login", "load", "save")
+__all__ = ("Login", "alone", "client_key", "load", "save")
 
 logger = logging.getLogger("dedalus_mcp")
 
@@ -70,6 +72,11 @@ class Login(Document, frozen=True, kw_only=True):
         return msgspec.structs.replace(self, token=msgspec.structs.replace(self.token, refresh_token=None))
 
 
+def client_key(issuer: str) -> str:
+    """Return the key under which a storage keeps a dynamic registration: it belongs to one issuer (AUTH-30)."""
+    return f"client {issuer}"
+
+
 async def load(storage: TokenStorage, key: str, kind: type[DocumentT]) -> DocumentT | None:
     """Return what is kept under a key; what cannot be read is as good as nothing.
 
@@ -87,6 +94,22 @@ async def load(storage: TokenStorage, key: str, kind: type[DocumentT]) -> Docume
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         logger.warning("what is kept as %r is no %s any more, and is not used", key, kind.__name__)
         return None
+
+
+@asynccontextmanager
+async def alone(storage: TokenStorage, key: str) -> AsyncGenerator[None]:
+    """See `storage.locked`.
+
+    Raises:
+        AuthError: The storage fails.
+    """
+    try:
+        async with locked(storage, key):
+            yield
+    except OSError as error:
+        if isinstance(error, AuthError):  # of what was done meanwhile
+            raise
+        raise AuthError(f"the token storage cannot be locked: {error}") from error
 
 
 async def save(storage: TokenStorage, key: str, document: Document | None) -> None:

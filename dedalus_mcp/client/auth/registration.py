@@ -21,12 +21,12 @@ import msgspec
 
 from dedalus_mcp.client.auth.failures import AuthConfigError, said
 from dedalus_mcp.client.auth.grant import Flow
-from dedalus_mcp.client.auth.login import load, save
+from dedalus_mcp.client.auth.login import client_key, load, save
 from dedalus_mcp.client.auth.metadata import ClientInformation, ClientMetadata, Document, decode
 from dedalus_mcp.client.auth.reach import is_loopback
 from dedalus_mcp.client.auth.token_endpoint import Assertion, ClientCredentials, refused
 
-__all__ = ("Registration", "client_key")
+__all__ = ("Registration",)
 
 # A registered client is not used this near to the end of its secret.
 MARGIN_SECONDS = 60.0
@@ -138,7 +138,7 @@ class Registration:
         made = decode(ClientInformation, answer.body, answer.url)
         if redirect_uri is not None and made.redirect_uris is None:
             made = msgspec.structs.replace(made, redirect_uris=(redirect_uri,))
-        await save(flow.storage, client_key(flow), made)
+        await save(flow.storage, client_key(flow.server.issuer), made)
         return made
 
     def _introduction(self, flow: Flow, redirect_uri: str | None) -> ClientMetadata:
@@ -155,7 +155,7 @@ class Registration:
         )
 
     async def _stored(self, flow: Flow) -> ClientInformation | None:
-        stored = await load(flow.storage, client_key(flow), ClientInformation)
+        stored = await load(flow.storage, client_key(flow.server.issuer), ClientInformation)
         if stored is None or not stored.client_secret_expires_at:
             return stored
         return stored if self.clock() < stored.client_secret_expires_at - MARGIN_SECONDS else None
@@ -171,11 +171,6 @@ class Registration:
             raise AuthConfigError(
                 f"client {said(client_id)} is registered with {said(issuer)}, and not with {said(flow.server.issuer)}"
             )
-
-
-def client_key(flow: Flow) -> str:
-    """Return the key under which a storage keeps a dynamic registration: it belongs to one issuer (AUTH-30)."""
-    return f"client {flow.server.issuer}"
 
 
 def _application_type(redirect_uri: str | None) -> str:

@@ -11,11 +11,13 @@ Layer: L4.
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, nullcontext
 from typing import Protocol
 
 from anyio.lowlevel import checkpoint
 
-__all__ = ("MemoryTokenStorage", "TokenStorage")
+__all__ = ("MemoryTokenStorage", "TokenStorage", "locked")
 
 MAX_ENTRIES = 1024
 """Entries that are kept in memory; the oldest goes first."""
@@ -35,6 +37,21 @@ class TokenStorage(Protocol):
             OSError: It cannot be kept.
         """
         ...
+
+
+@asynccontextmanager
+async def locked(storage: TokenStorage, key: str) -> AsyncGenerator[None]:
+    """Keep others from renewing what is kept under a key, where a storage is for several processes.
+
+    Such a storage has a method `lock`, of a key, that returns an async context manager.  Without it,
+    two processes may use one refresh token at once, which many servers take for theft.
+
+    Raises:
+        OSError: It cannot be locked.
+    """
+    lock = getattr(storage, "lock", None)
+    async with nullcontext() if lock is None else lock(key):
+        yield
 
 
 class MemoryTokenStorage:
