@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from dedalus_mcp.session import Terms
 
 __all__ = (
+    "ASKING",
     "Application",
+    "Asking",
     "Carrier",
     "Channel",
     "Duplex",
@@ -76,7 +78,24 @@ class Undelivered:
     error: Exception
 
 
-Received: TypeAlias = "bytes | Oversized | Undelivered"
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """Stands in `Duplex.receive()` for nothing that came: the transport asks a person, to sign in for example.
+
+    No clock of a call of ours runs meanwhile.
+
+    Attributes:
+        begins: True when it begins to ask, False when it is done; as often the one as the other.
+    """
+
+    begins: bool
+
+
+ASKING = "dedalus_mcp.asking"
+"""Under this name, HTTP requests carry for their authentication what makes a context to ask a person in."""
+
+
+Received: TypeAlias = "bytes | Oversized | Undelivered | Asking"
 """A frame, or what stands for one that is not there."""
 
 

@@ -125,14 +125,22 @@ class OurCalls:
     @contextmanager
     def clocks_stopped(self) -> Generator[None]:
         """Let no time count: see `Peer.clocks_stopped`."""
-        self._stops += 1
-        self._each(Waiter.stop_clock)
+        self.stop_clocks()
         try:
             yield
         finally:
-            self._stops -= 1
-            if self._stops == 0:
-                self._each(Waiter.start_clock)
+            self.start_clocks()
+
+    def stop_clocks(self) -> None:
+        """Let no time count from now on, until `start_clocks` has been called as often."""
+        self._stops += 1
+        self._each(Waiter.stop_clock)
+
+    def start_clocks(self) -> None:
+        """Let time count again, unless there are other reasons why it should not."""
+        self._stops -= 1
+        if self._stops == 0:
+            self._each(Waiter.start_clock)
 
     def lose(self, reason: str) -> None:
         """No reply can come any more.  Idempotent."""

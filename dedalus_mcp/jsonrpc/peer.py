@@ -32,7 +32,7 @@ from dedalus_mcp.jsonrpc.ours import CANCELLED, PROGRESS, OurCalls, raw_params
 from dedalus_mcp.jsonrpc.tasks import Run
 from dedalus_mcp.jsonrpc.theirs import Handler, TheirCalls
 from dedalus_mcp.jsonrpc.waiter import Progress, Waiter
-from dedalus_mcp.transport import Channel, Oversized, Received, Undelivered
+from dedalus_mcp.transport import Asking, Channel, Oversized, Received, Undelivered
 
 __all__ = ("Limits", "Peer")
 
@@ -113,8 +113,12 @@ class Peer:
         """
         if isinstance(frame, Undelivered):
             self._ours.fail(frame.id, frame.error)
+        elif isinstance(frame, Oversized):
+            self.take(oversized.describe(frame), channel)
+        elif isinstance(frame, Asking):
+            self._ours.stop_clocks() if frame.begins else self._ours.start_clocks()
         else:
-            self.take(oversized.describe(frame) if isinstance(frame, Oversized) else decode(frame), channel)
+            self.take(decode(frame), channel)
 
     def take(self, message: Decoded, channel: Channel) -> None:
         """Take one frame that is decoded already: see `feed`."""

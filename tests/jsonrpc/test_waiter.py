@@ -8,6 +8,7 @@ from typing import Any
 import anyio
 import pytest
 
+from dedalus_mcp import transport
 from dedalus_mcp.errors import ConnectionLost, McpError, RequestTimeout
 from dedalus_mcp.jsonrpc.clock import Timeout
 from dedalus_mcp.jsonrpc.peer import Peer
@@ -96,6 +97,22 @@ async def test_call_that_begins_while_a_person_is_asked_counts_from_the_end_of_t
         stopped.__enter__()
         group.start_soon(answer)
         assert await took(conversation.peer, Timeout(5)) == pytest.approx(105)
+
+
+async def test_time_while_the_transport_asks_a_person_does_not_count() -> None:
+    """To sign in, for example; other reasons to wait may overlap."""
+    async with conversing() as (conversation, _), anyio.create_task_group() as group:
+        peer = conversation.peer
+
+        async def ask(after: float) -> None:
+            await anyio.sleep(after)
+            peer.feed(transport.Asking(begins=True), peer.channel)
+            await anyio.sleep(100)
+            peer.feed(transport.Asking(begins=False), peer.channel)
+
+        group.start_soon(ask, 1)
+        group.start_soon(ask, 51)
+        assert await took(peer, Timeout(5)) == pytest.approx(5 + 150)
 
 
 async def test_asking_that_fails_lets_time_count_again() -> None:

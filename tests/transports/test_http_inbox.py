@@ -6,7 +6,7 @@ import anyio
 import pytest
 from anyio import wait_all_tasks_blocked
 
-from dedalus_mcp.transport import Received, Undelivered
+from dedalus_mcp.transport import Asking, Received, Undelivered
 from dedalus_mcp_transports.http_inbox import MAX_WAITING, MAX_WAITING_BYTES, Inbox
 
 
@@ -17,6 +17,15 @@ async def test_items_come_out_in_order_all_at_once() -> None:
     inbox.put([lost])
 
     assert await inbox.take() == [b"a", b"b", lost]
+
+
+async def test_whoever_asks_a_person_says_so_and_says_when_it_is_done() -> None:
+    inbox = Inbox()
+
+    with inbox.asking():
+        assert await inbox.take() == [Asking(begins=True)]
+
+    assert await inbox.take() == [Asking(begins=False)]
 
 
 async def test_taking_waits_for_items() -> None:

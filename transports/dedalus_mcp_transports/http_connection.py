@@ -61,6 +61,7 @@ class HttpConnection:
         self._max_message = max_message
         self._words = Words()
         self._inbox = Inbox()
+        sender.asking = self._inbox.asking
         self._posts = Posts(self._post)
         self._calls: dict[int | str, tuple[Outgoing, anyio.CancelScope]] = {}
         self._room = anyio.CapacityLimiter(MAX_POSTS)

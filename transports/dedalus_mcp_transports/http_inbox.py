@@ -5,12 +5,13 @@ Layer: L5.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 
 import anyio
 from anyio.lowlevel import checkpoint_if_cancelled
 
-from dedalus_mcp.transport import Received
+from dedalus_mcp.transport import Asking, Received
 
 __all__ = ("Inbox",)
 
@@ -47,6 +48,15 @@ class Inbox:
         self._bytes += sum(len(item) for item in items if isinstance(item, bytes))
         if self._filled is not None:
             self._filled.set()
+
+    @contextmanager
+    def asking(self) -> Generator[None]:
+        """Say that a person is asked meanwhile."""
+        self.put([Asking(begins=True)])
+        try:
+            yield
+        finally:
+            self.put([Asking(begins=False)])
 
     async def ready(self) -> None:
         """Return when the inbox is not `full` any more."""

@@ -10,13 +10,14 @@ Layer: L5.
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext, suppress
 from typing import Any
 from urllib.parse import SplitResult, urljoin, urlsplit
 
 import anyio
 
 from dedalus_mcp.errors import MCPConnectionError
+from dedalus_mcp.transport import ASKING
 from dedalus_mcp_transports.http_failures import MAX_ERROR_BODY, Answer, failure
 
 __all__ = ("Response", "Sender", "address", "redirected", "same_origin")
@@ -113,6 +114,9 @@ class Sender:
         auth: The client's own kind of authentication; None to leave it to the client.
         timeout: Seconds to connect, and for each write.
         owned: Whether `aclose` closes the client.
+
+    Attributes:
+        asking: Makes the context in which an authentication asks a person: see `transport.Asking`.
     """
 
     def __init__(
@@ -126,6 +130,7 @@ class Sender:
         self._timeout = (timeout, None, timeout, None)
         self._owned = owned
         self.where = address(url)
+        self.asking: Callable[[], AbstractContextManager[None]] = nullcontext
 
     @asynccontextmanager
     async def request(
@@ -168,7 +173,12 @@ class Sender:
     async def _send_once(self, url: str, method: str, headers: Mapping[str, str], content: bytes) -> Any:
         try:
             request = self._client.build_request(
-                method, url, headers={**self._headers, **headers}, content=content, timeout=self._timeout
+                method,
+                url,
+                headers={**self._headers, **headers},
+                content=content,
+                timeout=self._timeout,
+                extensions={ASKING: self.asking},
             )
             return await self._client.send(request, stream=True, follow_redirects=False, **self._auth)
         except Exception as error:

@@ -54,6 +54,7 @@ class SseConnection:
         self._max_message = max_message
         self._events = Events(max_message)
         self._inbox = Inbox()
+        sender.asking = self._inbox.asking
         self._posts = Posts(self._post)
         self._room = anyio.CapacityLimiter(MAX_POSTS)
         self._endpoint: str | None = None

@@ -22,7 +22,7 @@ from dedalus_mcp.client.auth.metadata import (
     TokenResponse,
 )
 from dedalus_mcp.client.auth.oauth import OAuth, OAuthOptions
-from dedalus_mcp.client.auth.redirect import LoopbackRedirect, Redirect
+from dedalus_mcp.client.auth.redirect import Landing, LoopbackRedirect, Redirect
 from dedalus_mcp.client.auth.registration import Registration
 from dedalus_mcp.client.auth.storage import MemoryTokenStorage, TokenStorage
 from dedalus_mcp.client.auth.token_endpoint import ClientCredentials
@@ -42,6 +42,7 @@ __all__ = (
     "Flow",
     "Grant",
     "HeadlessRedirect",
+    "Landing",
     "LoopbackRedirect",
     "MemoryTokenStorage",
     "OAuth",

@@ -14,7 +14,7 @@ from __future__ import annotations
 import ssl
 import time
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from functools import lru_cache
 from typing import TypedDict
 
@@ -30,6 +30,7 @@ from dedalus_mcp.client.auth.metadata import AuthorizationServerMetadata, TokenR
 from dedalus_mcp.client.auth.reach import Reach
 from dedalus_mcp.client.auth.storage import MemoryTokenStorage, TokenStorage
 from dedalus_mcp.client.auth.well_known import canonical, origin
+from dedalus_mcp.transport import ASKING
 
 __all__ = ("OAuth", "OAuthOptions")
 
@@ -166,11 +167,17 @@ class OAuth(httpx.Auth):
             if self._proof is not None and not renonced and challenge.error == "use_dpop_nonce":
                 renonced = True
             else:
-                another = await attempt.after(login, response.status_code, challenge)
+                with self._asking(request):
+                    another = await attempt.after(login, response.status_code, challenge)
                 if another is None:
                     return
                 login = another
             await _drain(response)
+
+    def _asking(self, request: httpx.Request) -> AbstractContextManager[None]:
+        """Let the clocks of whoever waits for the answer stand still, where a person may be asked."""
+        asking: Callable[[], AbstractContextManager[None]] = request.extensions.get(ASKING, nullcontext)
+        return asking() if self._terms.grant.interactive else nullcontext()
 
     def _show(self, request: httpx.Request, login: Login | None) -> None:
         if login is None:
