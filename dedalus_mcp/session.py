@@ -44,11 +44,12 @@ class Terms:
         client_info: Who the client says it is; None where it did not say.
         capabilities: What the client can do.
         log_level: The least severe log level to send; None for no log messages at all.
+        lasting: Whether they may hold for later messages of the client, too.
         roots: The client's roots, as long as it would tell if they changed; None where they are not known.
         roots_version: Rises when they change.
     """
 
-    __slots__ = ("capabilities", "client_info", "log_level", "revision", "roots", "roots_version")
+    __slots__ = ("capabilities", "client_info", "lasting", "log_level", "revision", "roots", "roots_version")
 
     log_level: LoggingLevel | None
 
@@ -63,6 +64,7 @@ class Terms:
         self.client_info = client_info
         self.capabilities = capabilities
         self.log_level = log_level
+        self.lasting = True
         self.roots: tuple[Root, ...] | None = None
         self.roots_version = 0
 
@@ -94,6 +96,8 @@ class ServerSession:
     def __init__(self, agreed: Terms | None = None, *, lasting: bool = True) -> None:
         self.agreed = agreed
         self.lasting = lasting
+        if agreed is not None:
+            agreed.lasting = lasting
 
     def terms(self, method: str, meta: dict[str, Any] | None) -> Terms:
         """Return the terms that this request is to be answered under.

@@ -36,7 +36,7 @@ from dedalus_mcp.server.parked_call import CARRIERS, ParkedCall
 from dedalus_mcp.server.replaying import run_apart
 from dedalus_mcp.server.results import described
 from dedalus_mcp.server.rounds import BadState
-from dedalus_mcp.server.routes import AT_ONCE, HANDLED, Handled, list_enabled_tools
+from dedalus_mcp.server.routes import AT_ONCE, HANDLED, Handled, list_enabled_tools, subscribe_elsewhere
 from dedalus_mcp.server.session_listener import SessionListener
 from dedalus_mcp.server.tools import ToolCall
 from dedalus_mcp.session import ServerSession, Terms
@@ -110,6 +110,8 @@ class Answering:
     def _handled(self, method: str) -> Handled | None:
         if method == "tools/list" and self.server.tools.conditional:
             return list_enabled_tools
+        if method == "resources/subscribe" and self.server.resources.unlisted:
+            return partial(subscribe_elsewhere, self)
         return HANDLED.get(method)
 
     def frees_others(self, call: Inbound) -> bool:

@@ -55,6 +55,7 @@ class Completions:
 
     Attributes:
         included: Those of the servers that it includes.
+        elsewhere: Whether what is lent may be completed where it comes from.
     """
 
     def __init__(self, prompts: Prompts, resources: Resources, threads: Threads, limit: int) -> None:
@@ -63,6 +64,7 @@ class Completions:
         self._resources = resources
         self._limit = limit
         self.included: list[Completions] = []
+        self.elsewhere = False
         self._completers: dict[tuple[str, str, str | None], _Completer] = {}
 
     def __len__(self) -> int:
@@ -71,7 +73,7 @@ class Completions:
     @property
     def offered(self) -> bool:
         """Whether anything is completed."""
-        return bool(self._completers) or any(completions.offered for completions in self.included)
+        return self.elsewhere or bool(self._completers) or any(completions.offered for completions in self.included)
 
     def add(self, fn: Callable[..., Any], spec: CompletionSpec) -> None:
         """Register a completer; one for the same argument is replaced.

@@ -16,7 +16,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -299,6 +299,9 @@ class _Resources:
         return hinted(
             await self._lender.run(server.resources.read(uri)), server.config.cache_hints.get("resources/read")
         )
+
+    def watched(self, uri: str) -> AbstractAsyncContextManager[None]:
+        return self._lender.server.resources.watched(uri)
 
 
 class _Resource(_Resources):

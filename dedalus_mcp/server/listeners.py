@@ -16,7 +16,7 @@ import anyio
 from dedalus_mcp.jsonrpc.tasks import Tasks, current_loop
 from dedalus_mcp.server.changes import Change
 
-__all__ = ("Listener", "Listeners")
+__all__ = ("Listener", "Listeners", "Watcher")
 
 
 class Listener(Protocol):
@@ -27,19 +27,33 @@ class Listener(Protocol):
         ...
 
 
+class Watcher(Protocol):
+    """Whoever needs to know what is listened for; both are called in the event loop that this happens in."""
+
+    def want(self, change: Change) -> None:
+        """Somebody listens for a change now, and nobody did before."""
+        ...
+
+    def leave(self, change: Change) -> None:
+        """Nobody listens for it any more."""
+        ...
+
+
 class Listeners:
     """All who listen, by what they want to hear of.
 
     Args:
         delay: How long changes are gathered before they are told, in seconds.
+        watcher: Told what is listened for; None if nobody needs to know.
 
     Attributes:
         streams: The listen streams that are open, of all event loops.
     """
 
-    def __init__(self, delay: float) -> None:
+    def __init__(self, delay: float, watcher: Watcher | None = None) -> None:
         self.streams: set[Listener] = set()
         self._delay = delay
+        self._watcher = watcher
         # A server may be served in several event loops, and no loop may touch what is another's.
         # There is a room for a loop as long as somebody is in it.
         self._rooms: dict[Any, _Room] = {}
@@ -66,6 +80,8 @@ class Listeners:
         room = self._rooms.get(loop)
         if room is None:
             room = self._rooms[loop] = _Room(self._delay)
+        if self._watcher is not None and change not in room.waiting:
+            self._watcher.want(change)
         room.waiting.setdefault(change, {})[listener] = None
 
     def leave(self, listener: Listener, change: Change) -> None:
@@ -76,6 +92,8 @@ class Listeners:
         room.waiting[change].pop(listener, None)
         if not room.waiting[change]:
             del room.waiting[change]
+            if self._watcher is not None:
+                self._watcher.leave(change)
             if not room.waiting:
                 del self._rooms[loop]
 

@@ -6,7 +6,8 @@ Layer: L4.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from typing import Any, Protocol
 
 from dedalus_mcp.errors import (
@@ -47,6 +48,10 @@ class Reader(Protocol):
 
     async def read(self, uri: str) -> ReadResourceResult:
         """Read one: see `Resources.read`."""
+        ...
+
+    def watched(self, uri: str) -> AbstractAsyncContextManager[None]:
+        """Let that server tell of the changes of one: see `Resources.watched`."""
         ...
 
 
@@ -286,6 +291,21 @@ class Resources:
             raise ResourceNotFound.of(uri) from error
         return hinted(contents_of(value, uri, found.definition.mimeType), found.hint)
 
+    @asynccontextmanager
+    async def watched(self, uri: str) -> AsyncGenerator[None]:
+        """Let whoever has a resource tell of its changes; nothing is to be done for the server's own.
+
+        Raises:
+            ResourceNotFound: There is none.
+            McpError: The server that has it does not tell of it.
+        """
+        place = self._find(uri)
+        if isinstance(place, tuple):
+            yield
+            return
+        async with place.watched(uri):
+            yield
+
     def _changed(self) -> None:
         self._bus.publish(changes.RESOURCES)
 
@@ -320,6 +340,20 @@ class _Anywhere:
                 if error.code not in (RESOURCE_NOT_FOUND, INVALID_PARAMS):  # the latter on 2026-07-28
                     raise
         return await last.read(uri)
+
+    @asynccontextmanager
+    async def watched(self, uri: str) -> AsyncGenerator[None]:
+        async with AsyncExitStack() as stack:
+            *others, last = self._readers
+            for reader in others:
+                try:
+                    await stack.enter_async_context(reader.watched(uri))
+                except McpError:  # whatever the reason, the next may have it
+                    continue
+                yield
+                return
+            await stack.enter_async_context(last.watched(uri))
+            yield
 
 
 def _check_parameters(fn: Callable[..., Any], function: Function, template: UriTemplate | None) -> None:

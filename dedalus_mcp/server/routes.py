@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from dedalus_mcp.server.answering import Answering
     from dedalus_mcp.server.server import MCPServer
 
-__all__ = ("AT_ONCE", "HANDLED", "AtOnce", "Handled", "list_enabled_tools")
+__all__ = ("AT_ONCE", "HANDLED", "AtOnce", "Handled", "list_enabled_tools", "subscribe_elsewhere")
 
 logger = logging.getLogger("dedalus_mcp")
 
@@ -121,6 +121,18 @@ def _list_resource_templates(
 def _subscribe(answering: Answering, call: Inbound, params: SubscribeRequestParams) -> Result:
     answering.server.resources.check(params.uri)
     answering.hearing().subscribe(params.uri)
+    return Result()
+
+
+async def subscribe_elsewhere(answering: Answering, server: MCPServer, params: SubscribeRequestParams) -> Result:
+    """Answer `resources/subscribe` where the resource may be another server's, which has to tell of it."""
+    server.resources.check(params.uri)
+    answering.hearing().subscribe(params.uri)
+    try:
+        await server.watching.begun(params.uri)
+    except McpError:
+        answering.hearing().unsubscribe(params.uri)
+        raise
     return Result()
 
 

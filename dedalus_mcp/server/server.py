@@ -36,6 +36,7 @@ from dedalus_mcp.server.specs import (
     icons_of,
 )
 from dedalus_mcp.server.tools import Tools
+from dedalus_mcp.server.watching import Watching
 from dedalus_mcp.session import ServerSession
 from dedalus_mcp.threads import Threads
 from dedalus_mcp.types import (
@@ -113,6 +114,7 @@ class MCPServer(Including, Requests, Serving):
         completions: The registered completers.
         parkings: The calls that have asked in rounds and are not over, for each event loop.
         listeners: Who hears of changes.
+        watching: What they want to hear of that is elsewhere.
         bus: Where changes are published, also from code that cannot await.
         threads: Where plain `def` tools and resources run.
     """
@@ -149,11 +151,12 @@ class MCPServer(Including, Requests, Serving):
         )
         self.threads = Threads(self.config.worker_threads)
         self.bus: SubscriptionBus = subscription_bus or MemoryBus()
-        self.listeners = Listeners(self.config.notice_delay)
-        self.bus.subscribe(self.hear)
         self.tools = Tools(self)
         self.prompts = Prompts(name, self.threads, self.bus)
         self.resources = Resources(name, self.threads, self.bus, self.config.max_resource_stream)
+        self.watching = Watching(self.resources)
+        self.listeners = Listeners(self.config.notice_delay, self.watching)
+        self.bus.subscribe(self.hear)
         self.completions = Completions(self.prompts, self.resources, self.threads, self.config.completion_limit)
         self.seal_under(state_keys)
         self.parkings = PerLoop(lambda: Parking(self.config.parking, self.name, self._seal))

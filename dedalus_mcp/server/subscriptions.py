@@ -14,8 +14,10 @@ Source: MCP 2026-07-28, basic/patterns/subscriptions.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import anyio
+import msgspec
 from anyio import lowlevel
 
 from dedalus_mcp.errors import (
@@ -43,6 +45,9 @@ from dedalus_mcp.types import (
 )
 from dedalus_mcp.types.meta import SUBSCRIPTION_ID_KEY
 from dedalus_mcp.types.methods import CANCELLED, SUBSCRIPTIONS_ACKNOWLEDGED
+
+if TYPE_CHECKING:
+    from dedalus_mcp.server.server import MCPServer
 
 __all__ = ("listen",)
 
@@ -74,7 +79,7 @@ async def listen(context: Context, params: SubscriptionsListenRequestParams) -> 
     for change in changes:
         server.listeners.join(stream, change)
     try:
-        return await stream.run(granted)
+        return await stream.run(await _watched(granted, server))
     finally:
         streams.discard(stream)
         for change in changes:
@@ -106,6 +111,18 @@ def _granted(asked: SubscriptionFilter, capabilities: ServerCapabilities, resour
         resourcesListChanged=True if asked.resourcesListChanged and RESOURCES in lists else None,
         resourceSubscriptions=[uri for uri in uris if _is_there(uri, resources)] or None,
     )
+
+
+async def _watched(granted: SubscriptionFilter, server: MCPServer) -> SubscriptionFilter:
+    """What remains of it once those who have resources elsewhere have said whether they tell of them."""
+    told: list[str] = []
+    for uri in granted.resourceSubscriptions or ():
+        try:
+            await server.watching.begun(uri)
+        except McpError:
+            continue
+        told.append(uri)
+    return msgspec.structs.replace(granted, resourceSubscriptions=told or None)
 
 
 def _is_there(uri: str, resources: Resources) -> bool:
