@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from dedalus_mcp.errors import TransportError as TransportError
     from dedalus_mcp.jsonrpc.clock import Timeout as Timeout
     from dedalus_mcp.jsonrpc.peer import Limits as Limits
+    from dedalus_mcp.proxies.proxy import proxy as proxy
     from dedalus_mcp.schema.fields import Field as Field
     from dedalus_mcp.schema.typed_forms import form as form
     from dedalus_mcp.server.answers import Accepted as Accepted
@@ -131,6 +132,7 @@ _HOME = {
     "get_context": "dedalus_mcp.server.context",
     "progress": "dedalus_mcp.server.context",
     "prompt": "dedalus_mcp.server.decorators",
+    "proxy": "dedalus_mcp.proxies.proxy",
     "require_within_roots": "dedalus_mcp.server.guards",
     "resource": "dedalus_mcp.server.decorators",
     "resource_template": "dedalus_mcp.server.decorators",
@@ -197,6 +199,7 @@ __all__ = (
     "get_context",
     "progress",
     "prompt",
+    "proxy",
     "require_within_roots",
     "resource",
     "resource_template",

@@ -61,6 +61,7 @@ LAYERS = {
     "dedalus_mcp_transports.*": 5,
     "dedalus_mcp.reaching": 6,
     "dedalus_mcp.run": 6,
+    "dedalus_mcp.proxies*": 6,
     "dedalus_mcp.testing*": 6,
     "dedalus_mcp": 6,
 }

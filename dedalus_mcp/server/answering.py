@@ -36,7 +36,15 @@ from dedalus_mcp.server.parked_call import CARRIERS, ParkedCall
 from dedalus_mcp.server.replaying import run_apart
 from dedalus_mcp.server.results import described
 from dedalus_mcp.server.rounds import BadState
-from dedalus_mcp.server.routes import AT_ONCE, HANDLED, Handled, list_enabled_tools, subscribe_elsewhere
+from dedalus_mcp.server.routes import (
+    AT_ONCE,
+    HANDLED,
+    LISTS,
+    Handled,
+    list_anew,
+    list_enabled_tools,
+    subscribe_elsewhere,
+)
 from dedalus_mcp.server.session_listener import SessionListener
 from dedalus_mcp.server.tools import ToolCall
 from dedalus_mcp.session import ServerSession, Terms
@@ -108,11 +116,16 @@ class Answering:
         return shape(result, result.protocolVersion)
 
     def _handled(self, method: str) -> Handled | None:
+        handled = HANDLED.get(method)
+        if handled is not None:
+            return handled
+        if method in LISTS and self.server.before_lists:
+            return partial(list_anew, self)
         if method == "tools/list" and self.server.tools.conditional:
             return list_enabled_tools
         if method == "resources/subscribe" and self.server.resources.unlisted:
             return partial(subscribe_elsewhere, self)
-        return HANDLED.get(method)
+        return None
 
     def frees_others(self, call: Inbound) -> bool:
         """Whether it brings the answers that a parked call waits for, which may hold what others wait for."""

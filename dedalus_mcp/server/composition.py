@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -79,6 +79,7 @@ class Including(Telling):
 
     Attributes:
         includes: The servers that it includes itself.
+        before_lists: Awaited before a list is answered, with its method: what it lists may be known elsewhere only.
         listeners: Who hears of changes.
     """
 
@@ -86,6 +87,7 @@ class Including(Telling):
 
     def __init__(self) -> None:
         self.includes: tuple[MCPServer, ...] = ()
+        self.before_lists: tuple[Callable[[str], Awaitable[None]], ...] = ()
         self._outer: tuple[MCPServer, ...] = ()
         self._served = 0  # connections
 
@@ -137,8 +139,15 @@ class Including(Telling):
     def included_by(self, outer: MCPServer) -> None:
         """Another server includes this one from now on."""
         self._outer = (*self._outer, outer)
+        outer.look_before_lists(self.before_lists)
         if self.forwards_logs:
             outer.forwarding()
+
+    def look_before_lists(self, look: Iterable[Callable[[str], Awaitable[None]]]) -> None:
+        """Await these as well, here and wherever this server is included: see `before_lists`."""
+        self.before_lists = (*self.before_lists, *look)
+        for outer in self._outer:
+            outer.look_before_lists(look)
 
     def forwarding(self) -> None:
         """Logs are forwarded from the next call on, also in calls to servers that include this one."""

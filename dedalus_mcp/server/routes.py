@@ -51,7 +51,16 @@ if TYPE_CHECKING:
     from dedalus_mcp.server.answering import Answering
     from dedalus_mcp.server.server import MCPServer
 
-__all__ = ("AT_ONCE", "HANDLED", "AtOnce", "Handled", "list_enabled_tools", "subscribe_elsewhere")
+__all__ = (
+    "AT_ONCE",
+    "HANDLED",
+    "LISTS",
+    "AtOnce",
+    "Handled",
+    "list_anew",
+    "list_enabled_tools",
+    "subscribe_elsewhere",
+)
 
 logger = logging.getLogger("dedalus_mcp")
 
@@ -96,6 +105,17 @@ async def list_enabled_tools(server: MCPServer, params: PaginatedRequestParams) 
     """Answer `tools/list` where functions of the author's decide on what is there."""
     tools, cursor = await server.tools.enabled_page(params.cursor, server.config.pagination_limit)
     return hinted(ListToolsResult(tools=tools, nextCursor=cursor), server.config.cache_hints.get("tools/list"))
+
+
+async def list_anew(answering: Answering, server: MCPServer, params: PaginatedRequestParams) -> Any:
+    """Answer a list where what is listed may be known elsewhere only: that is asked for the first page."""
+    call = get_context().call
+    if not params.cursor:
+        for look in server.before_lists:
+            await look(call.method)
+    if call.method == "tools/list" and server.tools.conditional:
+        return await list_enabled_tools(server, params)
+    return hinted(AT_ONCE[call.method](answering, call, params), server.config.cache_hints.get(call.method))
 
 
 def _list_prompts(answering: Answering, call: Inbound, params: PaginatedRequestParams) -> ListPromptsResult:
@@ -181,6 +201,8 @@ AT_ONCE: dict[str, AtOnce] = {
     "resources/subscribe": _subscribe,
     "resources/unsubscribe": _unsubscribe,
 }
+
+LISTS = frozenset({"tools/list", "prompts/list", "resources/list", "resources/templates/list"})
 
 HANDLED: dict[str, Handled] = {
     "tools/call": _call_tool,

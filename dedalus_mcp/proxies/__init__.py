@@ -1,0 +1,1 @@
+"""A server that has nothing of its own: it hands on what another server offers."""

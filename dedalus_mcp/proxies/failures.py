@@ -1,0 +1,63 @@
+"""What our client is told of a failure between us and the upstream server.
+
+Layer: L6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from dedalus_mcp.errors import (
+    CONNECTION_CLOSED,
+    INTERNAL_ERROR,
+    METHOD_NOT_FOUND,
+    MISSING_REQUIRED_CLIENT_CAPABILITY,
+    ConnectionLost,
+    DedalusError,
+    McpError,
+    RequestTimeout,
+)
+
+__all__ = ("excerpt", "told")
+
+MAX_EXCERPT = 200
+"""Characters of what the upstream says that are handed on, or logged, within a sentence of ours."""
+
+
+def excerpt(said: object) -> str:
+    """Return the beginning of what the upstream said, on one line."""
+    text = " ".join(str(said)[: 2 * MAX_EXCERPT].split())
+    return text if len(text) <= MAX_EXCERPT else f"{text[: MAX_EXCERPT - 3]}..."
+
+
+@contextmanager
+def told(name: str, *, modern: bool) -> Generator[None]:
+    """Let whatever goes wrong on the way be an error that names the upstream server; its own errors stay theirs.
+
+    Args:
+        name: Of the proxy.
+        modern: Whether our client speaks a revision that has all codes.
+
+    Raises:
+        McpError: The server's own; or -32000, it is gone or cannot be reached; or -32603, it did not
+            answer in time, or not legally.
+    """
+    try:
+        yield
+    except McpError as error:
+        if error.code == MISSING_REQUIRED_CLIENT_CAPABILITY and not modern:  # RPC-27
+            raise McpError(METHOD_NOT_FOUND, error.message) from error
+        raise
+    except ConnectionLost as error:
+        raise McpError(
+            CONNECTION_CLOSED, f"{name!r:.80}: the upstream server is gone: {excerpt(error.reason)}"
+        ) from error
+    except RequestTimeout as error:
+        raise McpError(INTERNAL_ERROR, f"{name!r:.80}: the upstream server did not answer in time: {error}") from error
+    except OSError as error:  # those of HTTP are among them
+        why = f"{name!r:.80}: the upstream server cannot be reached: {excerpt(error)}"
+        raise McpError(CONNECTION_CLOSED, why) from error
+    except DedalusError as error:
+        why = f"{name!r:.80}: the upstream server's answer is not legal: {excerpt(error)}"
+        raise McpError(INTERNAL_ERROR, why) from error
