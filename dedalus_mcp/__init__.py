@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from dedalus_mcp.client.group import MCPClientGroup as MCPClientGroup
     from dedalus_mcp.client.round import Round as Round
     from dedalus_mcp.client.settings import ClientSettings as ClientSettings
+    from dedalus_mcp.client.sync import SyncMCPClient as SyncMCPClient
     from dedalus_mcp.errors import AskFailed as AskFailed
     from dedalus_mcp.errors import AuthRequiredError as AuthRequiredError
     from dedalus_mcp.errors import BadRequestError as BadRequestError
@@ -121,6 +122,7 @@ _HOME = {
     "StdioServer": "dedalus_mcp_transports.stdio",
     "StreamableHttp": "dedalus_mcp_transports.http_client",
     "SubscriptionBus": "dedalus_mcp.server.changes",
+    "SyncMCPClient": "dedalus_mcp.client.sync",
     "Timeout": "dedalus_mcp.jsonrpc.clock",
     "ToolError": "dedalus_mcp.errors",
     "ToolSpec": "dedalus_mcp.server.specs",
@@ -188,6 +190,7 @@ __all__ = (
     "StdioServer",
     "StreamableHttp",
     "SubscriptionBus",
+    "SyncMCPClient",
     "Timeout",
     "ToolError",
     "ToolSpec",

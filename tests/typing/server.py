@@ -15,6 +15,7 @@ from dedalus_mcp import (
     MCPServer,
     StdioServer,
     StreamableHttp,
+    SyncMCPClient,
     Timeout,
     TransportSecuritySettings,
     completion,
@@ -244,3 +245,16 @@ def what_can_be_connected_to(server: MCPServer, duplex: Duplex, target: Target) 
     MCPClient.connect(None)  # type: ignore[arg-type]
     MCPClient.connect(MCPServer)  # type: ignore[arg-type]
     MCPClient.connect(StdioServer)  # type: ignore[arg-type]
+
+
+def waited(server: MCPServer) -> None:
+    with SyncMCPClient.connect(server, timeout=5) as client:
+        assert_type(client, SyncMCPClient)
+        assert_type(client.list_tools(), ListToolsResult)
+        assert_type(client.call_tool("a", {"b": 1}, timeout=5), CallToolResult)
+        assert_type(client.request("acme/make", {"a": 1}), dict[str, Any])
+        assert_type(client.request(TOOLS_LIST, PaginatedRequestParams()), ListToolsResult)
+        assert_type(client.start(client.call_tool, "a").result(), CallToolResult)
+        client.call_tool(7)  # type: ignore[arg-type]
+        client.call_tool("a", timeuot=5)  # type: ignore[call-arg]
+    SyncMCPClient.connect(server, timeuot=5)  # type: ignore[call-arg]

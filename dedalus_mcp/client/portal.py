@@ -1,0 +1,112 @@
+"""An event loop in a thread of its own, for programs that have none.
+
+    thread ──run(work)──▶ the loop ──▶ what work returns or raises
+       └── interrupted ──▶ work is cancelled
+
+Layer: L4.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import sys
+import threading
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+import anyio
+from anyio.from_thread import BlockingPortal
+
+from dedalus_mcp.errors import ConnectionLost
+
+__all__ = ("Portal",)
+
+R = TypeVar("R")
+
+CLOSED = "the client was closed"
+
+
+class Portal:
+    """The loop.  Usable from any thread, but from none that runs an event loop: that would stand still.
+
+    Raises:
+        RuntimeError: This thread runs an event loop.
+    """
+
+    def __init__(self) -> None:
+        _refuse()
+        begun = concurrent.futures.Future[BlockingPortal]()
+        # A daemon: a program that forgets to close its client ends all the same.
+        self._thread = threading.Thread(target=_loop, args=(begun,), name="dedalus-mcp client", daemon=True)
+        self._thread.start()
+        self._portal = begun.result()
+        self._closing = threading.Lock()
+        self._closed = False
+
+    def begin(self, work: Callable[[], Coroutine[Any, Any, R]]) -> concurrent.futures.Future[R]:
+        """Start work in the loop; cancelling what is returned cancels it.
+
+        Raises:
+            ConnectionLost: The loop is over.
+        """
+        try:
+            return self._portal.start_task_soon(work)
+        except RuntimeError as error:
+            raise ConnectionLost(CLOSED) from error
+
+    def run(self, work: Callable[[], Coroutine[Any, Any, R]]) -> R:
+        """Do work in the loop, and return or raise what comes of it.
+
+        Raises:
+            RuntimeError: This thread runs an event loop.
+            ConnectionLost: The loop is over.
+        """
+        _refuse()
+        future = self.begin(work)
+        try:
+            return future.result()
+        except concurrent.futures.CancelledError:
+            raise ConnectionLost(CLOSED) from None
+        finally:
+            future.cancel()  # where an interrupt ends the wait; else it is over already
+
+    def close(self) -> None:
+        """End the loop with all that runs in it.  Idempotent, from any thread."""
+        _refuse()
+        with self._closing:
+            if self._closed:
+                return
+            self._closed = True
+            self._portal.call(self._portal.stop, True)  # noqa: FBT003 - anyio's own: cancel what is left
+            self._thread.join()
+
+
+def _loop(begun: concurrent.futures.Future[BlockingPortal]) -> None:
+    async def serve() -> None:
+        async with BlockingPortal() as portal:
+            begun.set_result(portal)
+            await portal.sleep_until_stopped()
+
+    try:
+        anyio.run(serve)
+    except BaseException as error:  # noqa: BLE001 - raised where the loop is wanted
+        if not begun.done():
+            begun.set_exception(error)
+
+
+def _refuse() -> None:
+    trio = sys.modules.get("trio")
+    if _asyncio_runs() or (trio is not None and trio.lowlevel.in_trio_run()):
+        raise RuntimeError(
+            "this thread runs an event loop, which a synchronous client would stop: use MCPClient and `await`, "
+            "or call from another thread"
+        )
+
+
+def _asyncio_runs() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
