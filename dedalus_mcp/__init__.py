@@ -60,7 +60,12 @@ if TYPE_CHECKING:
     from dedalus_mcp.server.files import File as File
     from dedalus_mcp.server.guards import require_within_roots as require_within_roots
     from dedalus_mcp.server.hints import CacheHint as CacheHint
+    from dedalus_mcp.server.middleware import CallNext as CallNext
+    from dedalus_mcp.server.middleware import Incoming as Incoming
+    from dedalus_mcp.server.middleware import Middleware as Middleware
+    from dedalus_mcp.server.middleware import intercept as intercept
     from dedalus_mcp.server.server import MCPServer as MCPServer
+    from dedalus_mcp.server.sessions import Session as Session
     from dedalus_mcp.server.specs import CompletionSpec as CompletionSpec
     from dedalus_mcp.server.specs import PromptSpec as PromptSpec
     from dedalus_mcp.server.specs import ResourceSpec as ResourceSpec
@@ -81,6 +86,7 @@ _HOME = {
     "AskRecord": "dedalus_mcp.server.audit",
     "AuthRequiredError": "dedalus_mcp.errors",
     "BadRequestError": "dedalus_mcp.errors",
+    "CallNext": "dedalus_mcp.server.middleware",
     "Cancelled": "dedalus_mcp.server.answers",
     "CacheHint": "dedalus_mcp.server.hints",
     "ClientSettings": "dedalus_mcp.client.settings",
@@ -102,6 +108,7 @@ _HOME = {
     "HttpSse": "dedalus_mcp_transports.http_client",
     "Icon": "dedalus_mcp.types",
     "InvalidOutput": "dedalus_mcp.errors",
+    "Incoming": "dedalus_mcp.server.middleware",
     "Limits": "dedalus_mcp.jsonrpc.peer",
     "MCPClient": "dedalus_mcp.client.client",
     "MCPClientGroup": "dedalus_mcp.client.group",
@@ -109,6 +116,7 @@ _HOME = {
     "MCPServer": "dedalus_mcp.server.server",
     "McpError": "dedalus_mcp.errors",
     "MemoryCache": "dedalus_mcp.client.cache",
+    "Middleware": "dedalus_mcp.server.middleware",
     "PromptSpec": "dedalus_mcp.server.specs",
     "RequestTimeout": "dedalus_mcp.errors",
     "ResourceNotFound": "dedalus_mcp.errors",
@@ -118,6 +126,7 @@ _HOME = {
     "Round": "dedalus_mcp.client.round",
     "ServerConfig": "dedalus_mcp.server.config",
     "ServerError": "dedalus_mcp.errors",
+    "Session": "dedalus_mcp.server.sessions",
     "SessionExpiredError": "dedalus_mcp.errors",
     "StdioServer": "dedalus_mcp_transports.stdio",
     "StreamableHttp": "dedalus_mcp_transports.http_client",
@@ -132,6 +141,7 @@ _HOME = {
     "extract_spec": "dedalus_mcp.server.specs",
     "form": "dedalus_mcp.schema.typed_forms",
     "get_context": "dedalus_mcp.server.context",
+    "intercept": "dedalus_mcp.server.middleware",
     "progress": "dedalus_mcp.server.context",
     "prompt": "dedalus_mcp.server.decorators",
     "proxy": "dedalus_mcp.proxies.proxy",
@@ -149,6 +159,7 @@ __all__ = (
     "AskRecord",
     "AuthRequiredError",
     "BadRequestError",
+    "CallNext",
     "Cancelled",
     "CacheHint",
     "ClientSettings",
@@ -170,6 +181,7 @@ __all__ = (
     "HttpSse",
     "Icon",
     "InvalidOutput",
+    "Incoming",
     "Limits",
     "MCPClient",
     "MCPClientGroup",
@@ -177,6 +189,7 @@ __all__ = (
     "MCPServer",
     "McpError",
     "MemoryCache",
+    "Middleware",
     "PromptSpec",
     "RequestTimeout",
     "ResourceNotFound",
@@ -186,6 +199,7 @@ __all__ = (
     "Round",
     "ServerConfig",
     "ServerError",
+    "Session",
     "SessionExpiredError",
     "StdioServer",
     "StreamableHttp",
@@ -200,6 +214,7 @@ __all__ = (
     "extract_spec",
     "form",
     "get_context",
+    "intercept",
     "progress",
     "prompt",
     "proxy",

@@ -46,9 +46,10 @@ from dedalus_mcp.server.routes import (
     subscribe_elsewhere,
 )
 from dedalus_mcp.server.session_listener import SessionListener
+from dedalus_mcp.server.sessions import Session
 from dedalus_mcp.server.tools import ToolCall
 from dedalus_mcp.session import ServerSession, Terms
-from dedalus_mcp.types import RequestParams
+from dedalus_mcp.types import InitializeResult, RequestParams
 from dedalus_mcp.types.messages import InputResponseRequestParams
 from dedalus_mcp.types.methods import REQUESTS, ROOTS_LIST_CHANGED
 from dedalus_mcp.types.revisions import LATEST_LEGACY, V2025_03_26, complete, shape
@@ -71,13 +72,15 @@ class Answering:
     Attributes:
         server: As given.
         session: What was agreed with the client.
+        client: The client, where a session was agreed on here that lasts.
     """
 
-    __slots__ = ("_hearing", "server", "session")
+    __slots__ = ("_hearing", "client", "server", "session")
 
     def __init__(self, server: MCPServer, session: ServerSession | None = None) -> None:
         self.server = server
         self.session = session or ServerSession()
+        self.client: Session | None = None
         self._hearing: SessionListener | None = None
 
     @property
@@ -102,17 +105,25 @@ class Answering:
             if terms.modern and call.method in CARRIERS and _has_answers(params):
                 return self._retry(handled, params, context)
             return self._handle(handled, params, context)
-        at_once = AT_ONCE[call.method]
-        if call.method != "initialize":
-            hint = self.server.config.cache_hints.get(call.method)
-            return self._shaped(hinted(at_once(self, call, params), hint), terms)
+        if call.method == "initialize":
+            return self._agree(call, params)
+        hint = self.server.config.cache_hints.get(call.method)
+        return self._shaped(hinted(AT_ONCE[call.method](self, call, params), hint), terms)
+
+    def _agree(self, call: Inbound, params: Any) -> InitializeResult:
+        """Answer `initialize`, and begin the session."""
         if call.batch is not None:
             raise McpError(INVALID_REQUEST, "Invalid request: `initialize` stands alone, never in a batch")
-        result = at_once(self, call, params)
+        result: InitializeResult = AT_ONCE[call.method](self, call, params)
         call.peer.batches = result.protocolVersion == V2025_03_26
-        if self.session.lasting:
+        if self.session.lasting and self.session.agreed is not None:
             self._hearing = SessionListener(self.server.listeners, call.peer, promised(result.capabilities))
             call.peer.at_end(self._hearing.leave)
+            carrier = call.channel.carrier
+            principal = None if carrier is None else carrier.principal
+            self.client = Session(self.server, call.peer, self.session.agreed, principal)
+            self.server.sessions.here().add(self.client)
+            call.peer.at_end(partial(self.server.sessions.here().discard, self.client))
         return shape(result, result.protocolVersion)
 
     def _handled(self, method: str) -> Handled | None:

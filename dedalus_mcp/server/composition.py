@@ -34,6 +34,7 @@ from dedalus_mcp.server.listeners import Listeners
 from dedalus_mcp.server.rendering import UnrenderableError
 from dedalus_mcp.server.results import described
 from dedalus_mcp.server.telling import Telling
+from dedalus_mcp.server.tools import OnFailure
 from dedalus_mcp.types import (
     CallToolResult,
     Completion,
@@ -268,12 +269,12 @@ class _Tool:
         with self._lender.visited():
             return await self._lender.server.tools.is_enabled(self._key)
 
-    async def call(self, arguments: Raw | dict[str, Any] | None, *, in_process: bool) -> CallToolResult:
+    async def call(self, arguments: Raw | dict[str, Any] | None, on_failure: OnFailure | None) -> CallToolResult:
         tools = self._lender.server.tools
         if not tools.allows(self._key):
             raise McpError(INVALID_PARAMS, f"Unknown tool: {self.definition.name:.128}")
         with self._lender.visited():
-            return await tools.call(self._key, arguments, in_process=in_process)
+            return await tools.call(self._key, arguments, on_failure)
 
 
 class _Prompt:

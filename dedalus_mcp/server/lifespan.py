@@ -108,22 +108,25 @@ class Life:
     Args:
         enter: Makes it.
         name: What it is called in errors and in the log.
+        ended: Told when it is over.
 
     Attributes:
         value: What it gave; None before, and afterwards.
+        error: What it raised; None as long as it did not.
         entered: Set when it is entered, or never will be.
         broken: Whether it ended before it was left.
         over: Set when it is left.
     """
 
-    def __init__(self, enter: Enter, name: str) -> None:
+    def __init__(self, enter: Enter, name: str, ended: Callable[[], None] | None = None) -> None:
         self.value: Any = None
+        self.error: BaseException | None = None
         self.broken = False
         self.entered = anyio.Event()
         self.over = anyio.Event()
         self._enter = enter
         self._name = name
-        self._error: BaseException | None = None
+        self._ended = ended
         self._leaving = anyio.Event()
         self._scope = anyio.CancelScope()
         self._users: set[anyio.CancelScope] = set()
@@ -147,8 +150,8 @@ class Life:
         Raises:
             Exception: That.
         """
-        if self._error is not None:
-            raise self._error
+        if self.error is not None:
+            raise self.error
 
     def leave_soon(self) -> None:
         """Leave it, or stop entering; see `over`."""
@@ -182,13 +185,13 @@ class Life:
     def _fail(self, error: BaseException) -> None:
         if isinstance(error, GeneratorExit | anyio.get_cancelled_exc_class()):  # in another task it would be no failure
             what = "raised GeneratorExit" if isinstance(error, GeneratorExit) else "waited for what was cancelled"
-            self._error = RuntimeError(f"{self._name} {what}")
-            self._error.__cause__ = error
+            self.error = RuntimeError(f"{self._name} {what}")
+            self.error.__cause__ = error
         else:
-            self._error = error
+            self.error = error
         if self.entered.is_set() and not self._leaving.is_set():  # it may be long until anybody looks
             self.broken = True
-            logger.error("%s broke while it was used", self._name, exc_info=self._error)
+            logger.error("%s broke while it was used", self._name, exc_info=self.error)
 
     def _end(self) -> None:
         self.value = None
@@ -196,3 +199,5 @@ class Life:
         self.over.set()
         for scope in self._users:
             scope.cancel()
+        if self._ended is not None:
+            self._ended()

@@ -215,9 +215,10 @@ class ParkedCall:
         self.over = True
         self._open.fail(NoActiveCall(METHOD_NOT_FOUND, "The call is over: who asked outlived its handler"))
         replied = self.first.finished
-        outcome_kept = self._kept(outcome) if self.rounds.number > 0 else None
+        asked = self.rounds.number > 0
+        outcome_kept = self._kept(outcome) if asked or self._legs else None
         if self.known:
-            self._parking.end(self, outcome_kept, self._reply)
+            self._parking.end(self, outcome_kept if asked else None, self._reply)
         self._legs.settle(outcome_kept)
         self.first.forget(self._fail_open)
         self.context.unpark(self.first)  # else the two would hold each other
@@ -262,7 +263,7 @@ class ParkedCall:
         taken = self.rounds.check_and_take(number, answers)
         if taken is Take.BEFORE:
             return self._reply
-        leg = self._attach(retry)
+        leg = self.attach(retry)
         if taken is Take.FIRST:
             self._answer(answers)
         return await self.outcome_for(leg)
@@ -287,9 +288,10 @@ class ParkedCall:
         self._parking.add(self, self.context)
         self.known = True
         self._answer(answers)
-        return self._attach(retry)
+        return self.attach(retry)
 
-    def _attach(self, retry: Context) -> Leg:
+    def attach(self, retry: Context) -> Leg:
+        """Let a request wait for what the call leads to: see `outcome_for`."""
         self.deadline = float("inf")
         return self._legs.attach(retry)
 

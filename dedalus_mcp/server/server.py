@@ -17,14 +17,18 @@ from dedalus_mcp.server.changes import MemoryBus, SubscriptionBus
 from dedalus_mcp.server.completions import Completions
 from dedalus_mcp.server.composition import Including
 from dedalus_mcp.server.config import ServerConfig
+from dedalus_mcp.server.intercepting import Intercepting
 from dedalus_mcp.server.lifespan import Lifespan
 from dedalus_mcp.server.listeners import Listeners
+from dedalus_mcp.server.middleware import Chain, Middleware
 from dedalus_mcp.server.parking import Parking
 from dedalus_mcp.server.prompts import Prompts
 from dedalus_mcp.server.requests import Requests
 from dedalus_mcp.server.resources import Resources
 from dedalus_mcp.server.seal import Seal
 from dedalus_mcp.server.serving import Serving
+from dedalus_mcp.server.session_lifespan import EnterSession, SessionLifespan
+from dedalus_mcp.server.sessions import Session
 from dedalus_mcp.server.specs import (
     CompletionSpec,
     PromptSpec,
@@ -35,7 +39,7 @@ from dedalus_mcp.server.specs import (
     extract_spec,
     icons_of,
 )
-from dedalus_mcp.server.tools import Tools
+from dedalus_mcp.server.tools import Tools, raised_in_process
 from dedalus_mcp.server.watching import Watching
 from dedalus_mcp.session import ServerSession
 from dedalus_mcp.threads import Threads
@@ -93,6 +97,12 @@ class MCPServer(Including, Requests, Serving):
         allow_dynamic_tools: Whether tools may be registered, removed and allowed while clients are served,
             who hear of it then.  False fixes them once the lifespan has begun: then a list that was read
             holds, and code that runs later cannot add to what clients trust.
+        middleware: Async functions round every call and notice of clients, the first outermost: see
+            `dedalus_mcp.server.middleware`.  A call that asks in rounds is one call, suspended in them.
+        request_middleware: The same round every request: a call that asks in rounds takes several.
+        session_lifespan: Called with each `Session`; what it returns is entered before the session's first handler
+            runs, and left at its end.  On 2026-07-28, which has no sessions, that is once for each call.  What it
+            gives is `Context.session_lifespan`.
         on_ask: Is told of every question to a client when it is over, see `AskRecord`.  A plain `def`,
             called in the event loop.
 
@@ -108,6 +118,10 @@ class MCPServer(Including, Requests, Serving):
         http_security: As given.
         state_keys: As given, here or to what serves over HTTP.
         on_ask: As given.
+        middleware: As given; `add` adds one.
+        request_middleware: Likewise.
+        session_lifespan: What enters it, and leaves it; None without one.
+        sessions: The clients that have begun a session, for each event loop.
         tools: The registered tools.
         prompts: The registered prompts.
         resources: The registered resources and resource templates.
@@ -136,6 +150,9 @@ class MCPServer(Including, Requests, Serving):
         subscription_bus: SubscriptionBus | None = None,
         state_keys: Sequence[bytes | str] = (),
         allow_dynamic_tools: bool = True,
+        middleware: Sequence[Middleware] = (),
+        request_middleware: Sequence[Middleware] = (),
+        session_lifespan: EnterSession | None = None,
         on_ask: OnAsk | None = None,
     ) -> None:
         if not (http_security is None or hasattr(type(http_security), "allowed_hosts")):
@@ -145,6 +162,10 @@ class MCPServer(Including, Requests, Serving):
         self.instructions = instructions
         self.http_security = http_security
         self.on_ask = on_ask
+        self.middleware = Chain(middleware)
+        self.request_middleware = Chain(request_middleware, changes_params=False)
+        self.session_lifespan = None if session_lifespan is None else SessionLifespan(session_lifespan)
+        self.sessions: PerLoop[set[Session]] = PerLoop(set)
         self.config = config or ServerConfig()
         self.info = Implementation(
             name=name, version=version or "0", title=title, websiteUrl=website_url, icons=icons_of(icons)
@@ -282,7 +303,7 @@ class MCPServer(Including, Requests, Serving):
             LookupError: The tool needs a context.
             Exception: What the tool raised, but for `ToolError`: here nobody has to be kept from it.
         """
-        return await self.tools.call(name, arguments, in_process=True)
+        return await self.tools.call(name, arguments, raised_in_process)
 
     async def invoke_prompt(self, name: str, *, arguments: Mapping[str, Any] | None = None) -> GetPromptResult:
         """Render a prompt as `prompts/get` does.
@@ -338,6 +359,8 @@ class MCPServer(Including, Requests, Serving):
                 await stack.enter_async_context(other.running())
             value = await stack.enter_async_context(self._lifespan.running())
             self.tools.fixed = not self.allow_dynamic_tools
+            if self.session_lifespan is not None:  # the sessions' go first
+                stack.push_async_callback(self.session_lifespan.left)
             yield value
 
     def answering(self, session: ServerSession | None = None) -> Answering:
@@ -346,4 +369,5 @@ class MCPServer(Including, Requests, Serving):
         Args:
             session: What was agreed on with the client already; nothing if None.
         """
-        return Answering(self, session)
+        intercepted = self.middleware or self.request_middleware or self.session_lifespan
+        return (Intercepting if intercepted else Answering)(self, session)

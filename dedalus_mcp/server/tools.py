@@ -9,7 +9,7 @@ import logging
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from msgspec import Raw
 
@@ -33,7 +33,7 @@ from dedalus_mcp.types.messages import InputResponseRequestParams
 if TYPE_CHECKING:
     from dedalus_mcp.server.server import MCPServer
 
-__all__ = ("LentTool", "ToolCall", "Tools")
+__all__ = ("LentTool", "OnFailure", "ToolCall", "Tools", "arguments_in", "raised_in_process")
 
 logger = logging.getLogger("dedalus_mcp")
 
@@ -48,6 +48,10 @@ class ToolCall(InputResponseRequestParams, frozen=True, kw_only=True):
 
     name: str
     arguments: Raw = Raw(b"{}")
+
+
+OnFailure: TypeAlias = Callable[[Exception, Callable[[Exception], CallToolResult]], CallToolResult]
+"""Takes what a tool raised, and what would tell the model of it; returns the result, or raises."""
 
 
 class LentTool(Protocol):
@@ -72,7 +76,7 @@ class LentTool(Protocol):
         """Whether that server has it for the present call."""
         ...
 
-    async def call(self, arguments: Raw | dict[str, Any] | None, *, in_process: bool) -> CallToolResult:
+    async def call(self, arguments: Raw | dict[str, Any] | None, on_failure: OnFailure | None) -> CallToolResult:
         """Call it: see `Tools.call`."""
         ...
 
@@ -213,14 +217,14 @@ class Tools:
         self._server.bus.publish(changes.TOOLS)
 
     async def call(
-        self, name: str, arguments: Raw | dict[str, Any] | None, *, in_process: bool = False
+        self, name: str, arguments: Raw | dict[str, Any] | None, on_failure: OnFailure | None = None
     ) -> CallToolResult:
         """Call a tool.  Whatever it does wrong is told to the model, as an `isError` result.
 
         Args:
             name: Which one.
             arguments: What it takes.
-            in_process: Raise what the tool raises, but for `ToolError`.
+            on_failure: Takes what the tool raised; None to tell the model of it.
 
         Raises:
             McpError: -32602, there is no such tool, or `arguments` is no object; or the tool
@@ -230,16 +234,16 @@ class Tools:
         tool = self._by_name.get(name)
         if tool is None or not (self._allowed is None or name in self._allowed):
             if (lent := self.catalogue.lent.get(name)) is not None and self.allows(name):
-                return await lent.call(arguments, in_process=in_process)
+                return await lent.call(arguments, on_failure)
             raise McpError(INVALID_PARAMS, f"Unknown tool: {name:.128}")
         if tool.enabled is not True and not await self._is_enabled(name, tool):
             return failed(f'Tool "{name}" is temporarily unavailable')
-        given = _object_in(arguments) if isinstance(arguments, Raw) else arguments
+        given = arguments_in(arguments) if isinstance(arguments, Raw) else arguments
         try:
             values = tool.function.arguments.decode(given)
         except InvalidArguments as error:
             return failed(f"Invalid arguments for tool {name!r}: {error}")
-        return await self._run(tool, values, in_process=in_process)
+        return await self._run(tool, values, on_failure)
 
     def _check_open(self) -> None:
         if self.fixed:
@@ -274,7 +278,7 @@ class Tools:
             return await tool.enabled()
         return tool.enabled if isinstance(tool.enabled, bool) else await tool.enabled.ask(self._server, name)
 
-    async def _run(self, tool: _Registered, values: dict[str, Any], *, in_process: bool) -> CallToolResult:
+    async def _run(self, tool: _Registered, values: dict[str, Any], on_failure: OnFailure | None) -> CallToolResult:
         name = tool.definition.name
         try:
             if tool.pace is None:
@@ -284,18 +288,21 @@ class Tools:
         except OutOfTime:
             return failed(f"Tool {name!r} timed out")
         except Exception as error:  # noqa: BLE001 - the boundary: it becomes the result, and one log entry
-            if in_process and not isinstance(error, ToolError):
-                raise only_mcp_error(error) or error from None
-            return self._failure(name, error)
+            tell = partial(self.failure, name)
+            return tell(error) if on_failure is None else on_failure(error, tell)
         try:
             return result_of(value, tool.returns)
         except ValueError as error:
             return failed(f"Tool {name!r} returned what it must not: {error}")
         except Exception as error:  # noqa: BLE001 - what a value does when it is looked at is the tool's doing, too
-            return self._failure(name, error)
+            return self.failure(name, error)
 
-    def _failure(self, name: str, error: Exception) -> CallToolResult:
-        """What the model is told of an exception; protocol errors of the author's own pass on."""
+    def failure(self, name: str, error: Exception) -> CallToolResult:
+        """Return what the model is told of an exception.
+
+        Raises:
+            McpError: It is a protocol error of the author's own.
+        """
         found = only_mcp_error(error)
         context = active_context()
         to_be_declared = isinstance(found, CapabilityMissing) and context is not None and context.modern
@@ -310,8 +317,25 @@ class Tools:
         return failed(f"Tool {name!r} failed {what}")
 
 
-def _object_in(arguments: Raw) -> Raw | None:
-    """Tell by the first byte, since they may be long: they are JSON, so `n` is that of null."""
+def raised_in_process(error: Exception, tell: Callable[[Exception], CallToolResult]) -> CallToolResult:
+    """Raise what a tool has raised, but for `ToolError`: an `OnFailure`.
+
+    Raises:
+        Exception: That.
+    """
+    if isinstance(error, ToolError):
+        return tell(error)
+    raise only_mcp_error(error) or error from None
+
+
+def arguments_in(arguments: Raw) -> Raw | None:
+    """Return the arguments of a call; None if they are null.
+
+    That is told by the first byte, since they may be long: they are JSON, so `n` is that of null.
+
+    Raises:
+        McpError: -32602, they are no object.
+    """
     match bytes(memoryview(arguments)[:1]):
         case b"{":
             return arguments

@@ -30,9 +30,11 @@ class SessionStream:
 
     Attributes:
         log: Where its events are kept; None before it was opened, and where they are not.
+        session_id: Of the session; None before it has one.
     """
 
     def __init__(self) -> None:
+        self.session_id: str | None = None
         self.log: StreamLog | None = None
         self._waiting: deque[bytes] = deque(maxlen=MAX_WAITING)
         self._standing = StandingStream(self._written)

@@ -27,6 +27,7 @@ from dedalus_mcp_transports.event_log import EventNotFound
 from dedalus_mcp_transports.http_channel import Form, PostChannel, answer_gone
 from dedalus_mcp_transports.http_classify import VERSION, Refused, Route, legacy_revision, status_of
 from dedalus_mcp_transports.http_headers import accepts
+from dedalus_mcp_transports.http_initialize import InitializeChannel
 from dedalus_mcp_transports.http_legacy import LegacySession, SessionStream
 from dedalus_mcp_transports.http_life import Pulse, end_all
 from dedalus_mcp_transports.http_posted import is_replied_to
@@ -79,7 +80,7 @@ class Stateful:
     async def post(self, request: HttpRequest, message: Decoded, route: Route, receive: Receive, send: Send) -> None:
         """Take a message, or a batch."""
         if isinstance(message, Call) and message.method == "initialize":
-            await self._initialize(request, message, send)
+            await self._initialize(request, message, receive, send)
             return
         id = request.fields.one(SESSION)
         if id is None:
@@ -98,25 +99,24 @@ class Stateful:
         request.session_id = id
         await self._in_session(session, request, message, receive, send)
 
-    async def _initialize(self, request: HttpRequest, message: Call, send: Send) -> None:
+    async def _initialize(self, request: HttpRequest, message: Call, receive: Receive, send: Send) -> None:
+        stream, channel = SessionStream(), InitializeChannel(request)
+        receiver = self._application.converse(stream)
+        receiver.take(message, channel)
+        if not await channel.replied(receiver, receive) or receiver.revision is None:
+            await channel.respond(send)
+            return
         now = anyio.current_time()
         self._sweep.now()
-        stream = SessionStream()
-        receiver = self._application.converse(stream)
-        channel = PostChannel(request, send, Form.JSON)
-        receiver.take(message, channel)
-        if receiver.revision is not None:
-            log = self._settings.event_log
-            session = LegacySession(receiver, stream, log, self._settings.retry_milliseconds)
-            try:
-                id = self._sessions.add(session, request.principal, now)
-            except SessionsFull as full:
-                receiver.close("there are too many sessions")
-                await refuse(send, 503, INTERNAL_ERROR, str(full), message)
-                return
-            self._sweep.start()
-            channel.headers.append((SESSION, id.encode()))
-        await channel.flush()
+        session = LegacySession(receiver, stream, self._settings.event_log, self._settings.retry_milliseconds)
+        try:
+            stream.session_id = self._sessions.add(session, request.principal, now)
+        except SessionsFull as full:
+            receiver.close("there are too many sessions")
+            await refuse(send, 503, INTERNAL_ERROR, str(full), message)
+            return
+        self._sweep.start()
+        await channel.respond(send, (SESSION, stream.session_id.encode()))
 
     async def _in_session(
         self, session: LegacySession, request: HttpRequest, message: Decoded, receive: Receive, send: Send

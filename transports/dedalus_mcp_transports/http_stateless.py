@@ -25,6 +25,7 @@ from dedalus_mcp.transport import Application, Receiver
 from dedalus_mcp.types import ClientCapabilities
 from dedalus_mcp_transports.http_channel import Form, PostChannel, always_ok, answer_gone
 from dedalus_mcp_transports.http_classify import Refused, Route, legacy_revision
+from dedalus_mcp_transports.http_initialize import InitializeChannel
 from dedalus_mcp_transports.http_life import Pulse
 from dedalus_mcp_transports.http_posted import cancellations_in, is_replied_to
 from dedalus_mcp_transports.http_refusals import refuse
@@ -74,7 +75,7 @@ class Stateless:
     async def post(self, request: HttpRequest, message: Decoded, route: Route, receive: Receive, send: Send) -> None:
         """Take a message, or a batch."""
         if isinstance(message, Call) and message.method == "initialize":
-            await self._initialize(request, message, send)
+            await self._initialize(request, message, receive, send)
             return
         id = request.fields.one(SESSION)
         try:
@@ -105,14 +106,15 @@ class Stateless:
         """Refuse: an id that was given out stays good, and to say otherwise would be wrong (HTTP-44, HTTP-46)."""
         await respond(send, 405, b"", (b"allow", b"POST"))
 
-    async def _initialize(self, request: HttpRequest, message: Call, send: Send) -> None:
-        channel = PostChannel(request, send, Form.JSON, status_of=always_ok)
+    async def _initialize(self, request: HttpRequest, message: Call, receive: Receive, send: Send) -> None:
+        channel = InitializeChannel(request)
         receiver = self._application.converse_once(channel, None, "")
         receiver.take(message, channel)
-        if receiver.agreed is not None:
-            id = self._seal.seal(receiver.agreed, request.principal, time.time())
-            channel.headers.append((SESSION, id.encode()))
-        await channel.flush()
+        if not await channel.replied(receiver, receive) or receiver.agreed is None:
+            await channel.respond(send)
+            return
+        id = self._seal.seal(receiver.agreed, request.principal, time.time())
+        await channel.respond(send, (SESSION, id.encode()))
 
     def _deliver(self, request: HttpRequest, message: Decoded) -> bool:
         """Hand replies and cancellations to the calls they are about; False if one is for another process."""
