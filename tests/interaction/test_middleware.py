@@ -83,8 +83,8 @@ class Log:
         return result
 
     def _see(self, incoming: Incoming, outcome: Any) -> None:
-        kind: type[Any] = type(incoming.params)
-        self.seen.append((incoming.method, kind, outcome))
+        params: object = incoming.params
+        self.seen.append((incoming.method, type(params), outcome))
         self.changed.set()
         self.changed = anyio.Event()
 
