@@ -18,7 +18,7 @@ from dedalus_mcp.types.methods import PING
 if TYPE_CHECKING:
     from dedalus_mcp.server.server import MCPServer
 
-__all__ = ("Session",)
+__all__ = ("Session", "ping")
 
 
 class Session:
