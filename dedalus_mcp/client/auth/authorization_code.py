@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Unpack
 
 from dedalus_mcp.client.auth.authorization_request import AuthorizationRequest
-from dedalus_mcp.client.auth.failures import AuthConfigError, said
+from dedalus_mcp.client.auth.failures import TokenError, said
 from dedalus_mcp.client.auth.grant import Flow
 from dedalus_mcp.client.auth.metadata import ClientMetadata, TokenResponse
 from dedalus_mcp.client.auth.oauth import OAuth, OAuthOptions
@@ -41,7 +41,9 @@ class AuthorizationCode:
         """See `Grant`."""
         known = await self._registration.known(flow)
         if known is None:
-            raise AuthConfigError(f"this client is not registered with {said(flow.server.issuer)} any more")
+            raise TokenError(
+                f"this client is not registered with {said(flow.server.issuer)} any more", "invalid_client"
+            )
         return known
 
     async def obtain(self, flow: Flow) -> TokenResponse:

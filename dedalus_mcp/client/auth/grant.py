@@ -10,8 +10,9 @@ Source: RFC 6749, 1.3; RFC 9449; RFC 8707.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from dedalus_mcp.client.auth.failures import AuthConfigError, TokenError
@@ -63,6 +64,7 @@ class Flow:
         fetcher: Sends whatever goes to the authorization server.
         storage: Keeps what belongs to it.
         proof: Binds the token to a key; None for bearer tokens.
+        now: When it began, in seconds since the epoch.
     """
 
     server: AuthorizationServerMetadata
@@ -71,6 +73,7 @@ class Flow:
     fetcher: Fetcher
     storage: TokenStorage
     proof: Proof | None = None
+    now: float = field(default_factory=time.time)
 
     @property
     def scope(self) -> dict[str, str]:

@@ -259,6 +259,7 @@ class Holder:
             fetcher=fetcher,
             storage=self._terms.storage,
             proof=self._terms.proof,
+            now=self._terms.clock(),
         )
 
     def _made(self, flow: Flow, token: TokenResponse) -> Login:

@@ -12,8 +12,6 @@ Source: MCP 2026-07-28, basic/authorization, "Client registration"; RFC 7591.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -54,7 +52,6 @@ class Registration:
         metadata: What it says of itself when it registers.
         method: How it proves who it is; None to find out.
         assertion: Makes signed statements, for `private_key_jwt`.
-        clock: Tells the time, in seconds since the epoch.
 
     Raises:
         AuthConfigError: `client_metadata_url` is no https:// URL with a path.
@@ -67,7 +64,6 @@ class Registration:
     metadata: ClientMetadata = DEFAULT
     method: str | None = None
     assertion: Assertion | None = None
-    clock: Callable[[], float] = time.time
 
     def __post_init__(self) -> None:
         url = self.client_metadata_url
@@ -158,7 +154,7 @@ class Registration:
         stored = await load(flow.storage, client_key(flow.server.issuer), ClientInformation)
         if stored is None or not stored.client_secret_expires_at:
             return stored
-        return stored if self.clock() < stored.client_secret_expires_at - MARGIN_SECONDS else None
+        return stored if flow.now < stored.client_secret_expires_at - MARGIN_SECONDS else None
 
     async def _check_issuer(self, client_id: str, flow: Flow) -> None:
         issuer, key = self.issuer, f"issuer of {client_id} for {flow.resource}"

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import base64
 import itertools
-from typing import Any
 
 import httpx
 import pytest
@@ -17,34 +16,10 @@ from dedalus_mcp.client.auth import (
     AuthError,
     AuthorizationCodeAuth,
     DiscoveryError,
-    MemoryTokenStorage,
     TokenError,
 )
+from tests.client.auth.scene import AS, MCP, Scene
 from tests.client.auth.world import CALLBACK, CIMD, AuthorizationServer, Guard, World
-
-MCP = "http://localhost:8001/mcp"
-AS = "http://localhost:8002"
-
-
-class Scene:
-    """A world with one guarded server, and somebody who wants in."""
-
-    def __init__(self, *, issuer: str = AS, place: str | None = None, **guard: Any) -> None:
-        self.world = World()
-        self.server = AuthorizationServer(self.world, issuer, place=place)
-        self.guard = Guard(self.world, MCP, self.server, **guard)
-        self.storage = MemoryTokenStorage()
-
-    def auth(self, **settings: Any) -> AuthorizationCodeAuth:
-        settings = {"redirect": self.world.redirect(), "http_client": self.world.client(), **settings}
-        return AuthorizationCodeAuth(storage=self.storage, **settings)
-
-    async def visit(self, auth: AuthorizationCodeAuth | None = None, **settings: Any) -> httpx.Response:
-        """Send a request, with a token if one is wanted."""
-        return await self.world.client(auth or self.auth(**settings)).post(MCP, json={"method": "tools/list"})
-
-    def order(self) -> list[str]:
-        return [asked.url.partition("?")[0] for asked in self.world.asked]
 
 
 async def test_a_user_signs_in_and_the_request_is_sent_again() -> None:
