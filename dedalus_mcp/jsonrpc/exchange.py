@@ -131,11 +131,7 @@ class Exchange(Generic[Waiter, Run]):
     @property
     def full(self) -> bool:
         """Whether as many calls of theirs run as may."""
-        return self._slots_taken >= self._max_running
-
-    @property
-    def _slots_taken(self) -> int:
-        return len(self._busy) - len(self.lasting)
+        return len(self._busy) - len(self.lasting) >= self._max_running
 
     def accept(self, id: RequestId, run: Run, *, beyond: bool = False) -> None:
         """Begin to answer a call of theirs.
@@ -154,7 +150,7 @@ class Exchange(Generic[Waiter, Run]):
             raise ConnectionLost(self._closed)
         if id in self._running:
             raise McpError(INVALID_REQUEST, f"Invalid request: a call with id {_short(id)} is still running")
-        if self._slots_taken >= self._max_running * (2 if beyond else 1):
+        if len(self._busy) - len(self.lasting) >= self._max_running * (2 if beyond else 1):
             raise McpError(INTERNAL_ERROR, f"Too many calls: {self._max_running} are running, which is the limit")
         self._running[id] = run
         self._busy.add(run)

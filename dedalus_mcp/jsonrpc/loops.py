@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Generic, TypeVar
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 from dedalus_mcp.jsonrpc.tasks import current_loop
 
@@ -29,13 +29,17 @@ class PerLoop(Generic[T]):
     def __init__(self, make: Callable[[], T]) -> None:
         self._make = make
         self._made: WeakKeyDictionary[object, T] = WeakKeyDictionary()
+        self._last: tuple[Callable[[], object], T] | None = None  # nearly always there is one loop
 
     def here(self) -> T:
         """Return the one of the running loop."""
         key = current_loop()
+        if self._last is not None and self._last[0]() is key:
+            return self._last[1]
         found = self._made.get(key)
         if found is None:
             found = self._made[key] = self._make()
+        self._last = ref(key), found
         return found
 
     def known(self) -> T | None:

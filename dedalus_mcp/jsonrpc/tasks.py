@@ -15,8 +15,7 @@ import asyncio
 import contextvars
 import logging
 import sys
-from collections.abc import Callable, Coroutine
-from functools import partial
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeAlias
 
 import anyio
@@ -34,7 +33,7 @@ class Tasks:
     __slots__ = ("_idle", "_running")
 
     def __init__(self) -> None:
-        self._running: set[object] = set()
+        self._running: dict[object, Callable[[], None] | None] = {}  # and what is called at the end
         self._idle: anyio.Event | None = None
 
     def __len__(self) -> int:
@@ -50,13 +49,13 @@ class Tasks:
             detached: Whether the task starts with an empty context instead of the caller's,
                 which it would otherwise keep alive.
         """
-        context = contextvars.Context() if detached else contextvars.copy_context()
+        context = contextvars.Context() if detached else None
         if _in_trio():
-            self._start_on_trio(run, ended, context)
+            self._start_on_trio(run, ended, contextvars.copy_context() if context is None else context)
         else:
             task = asyncio.get_running_loop().create_task(run(), context=context)
-            self._running.add(task)
-            task.add_done_callback(partial(self._done, ended))
+            self._running[task] = ended
+            task.add_done_callback(self._done)
 
     async def wait(self) -> None:
         """Return when no task is left."""
@@ -76,13 +75,13 @@ class Tasks:
             except GeneratorExit:  # raised by a handler; asyncio logs it, trio would end the program
                 logger.exception("a task ended itself")
             finally:
-                self._done(ended, key)
+                self._done(key)
 
-        self._running.add(key)
+        self._running[key] = ended
         trio.lowlevel.spawn_system_task(main, context=context)
 
-    def _done(self, ended: Callable[[], None] | None, task: object) -> None:
-        self._running.discard(task)
+    def _done(self, task: object) -> None:
+        ended = self._running.pop(task)
         if ended is not None:
             ended()
         if not self._running and self._idle is not None:
@@ -90,14 +89,13 @@ class Tasks:
             self._idle = None
 
 
-async def one_step() -> None:
+def one_step() -> Awaitable[None]:
     """Let tasks that were just started take their first step (on trio: maybe)."""
     if _in_trio():
         import trio  # noqa: PLC0415 - only ever reached where it is running
 
-        await trio.lowlevel.cancel_shielded_checkpoint()
-    else:
-        await asyncio.sleep(0)
+        return trio.lowlevel.cancel_shielded_checkpoint()  # noqa: ASYNC105 - the caller awaits it
+    return asyncio.sleep(0)
 
 
 def current_loop() -> object:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from functools import partial
 from types import CoroutineType
 from typing import Any, Protocol, TypeGuard
 
@@ -103,7 +104,7 @@ class TheirCalls:
             self._answered(call, self._failed(call, error))
             return
         if _is_coroutine(answer):
-            self._tasks.start(lambda: self._answer(call, answer), lambda: self._ended(call, answer))
+            self._tasks.start(partial(self._answer, call, answer), partial(self._ended, call, answer))
         else:
             self._answered(call, self._succeeded(call, answer))
 
@@ -179,7 +180,12 @@ class TheirCalls:
         reply = None
         try:
             with call.scope:
-                reply = await self._run(call, answer)
+                try:
+                    reply = self._succeeded(call, await answer)
+                except BaseException as error:
+                    reply = self._reply_to(call, error)
+                    if reply is None:
+                        raise
                 call.finished = True
                 if call.channel.full:  # still in flight, or replies would pile up without bound
                     await call.channel.ready()
@@ -190,16 +196,14 @@ class TheirCalls:
         if call.channel.unsent:
             await call.channel.flush()
 
-    async def _run(self, call: Inbound, answer: CoroutineType[Any, Any, Any]) -> Reply:
-        try:
-            return self._succeeded(call, await answer)
-        except (KeyboardInterrupt, GeneratorExit):
-            raise
-        except BaseException as error:
-            foreign = call.cancelled is None and is_foreign(error)
-            if isinstance(error, anyio.get_cancelled_exc_class()) and not foreign:
-                raise
-            return self._failed(call, error)
+    def _reply_to(self, call: Inbound, error: BaseException) -> Reply | None:
+        """The reply to a call whose handler has raised; None for what must leave its task."""
+        if isinstance(error, KeyboardInterrupt | GeneratorExit):
+            return None
+        foreign = call.cancelled is None and is_foreign(error)
+        if isinstance(error, anyio.get_cancelled_exc_class()) and not foreign:
+            return None
+        return self._failed(call, error)
 
     def _finish(self, call: Inbound, reply: Reply | None) -> None:
         """Free the id and reply, unless nobody wants that.  Idempotent.

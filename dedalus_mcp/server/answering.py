@@ -162,7 +162,14 @@ class Answering:
     async def _handle(self, handled: Handled, params: Any, context: Context) -> Any:
         current.set(context)
         try:
-            result = await self._run(handled, params, context)
+            try:
+                result = await handled(self.server, params)
+            except Exception as error:
+                told = self._told(error, context)
+                if told is error:
+                    raise
+                raise told from error
+            result = self._shaped(result, context.terms)
         except BaseException as error:
             if context.parked is None or not context.parked.end(error):
                 raise
@@ -192,16 +199,6 @@ class Answering:
         call.context.park(call)
         run_apart(call.first, partial(self._handle, handled, params, call.context), parking.tasks)
         return await call.outcome_for(leg)
-
-    async def _run(self, handled: Handled, params: Any, context: Context) -> Any:
-        try:
-            result = await handled(self.server, params)
-        except Exception as error:
-            told = self._told(error, context)
-            if told is error:
-                raise
-            raise told from error
-        return self._shaped(result, context.terms)
 
     def _told(self, error: Exception, context: Context) -> Exception:
         """Return what the client is told of an exception; as it is, it is an internal error."""

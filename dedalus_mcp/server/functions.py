@@ -6,8 +6,9 @@ Layer: L4.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
+from types import CoroutineType
 from typing import Any
 
 from dedalus_mcp.schema.arguments import Arguments
@@ -59,7 +60,7 @@ class Function:
         self._inline = inline or is_async(fn)
         self._max_stream = max_stream
 
-    async def run(self, values: dict[str, Any], threads: Threads) -> Any:
+    def run(self, values: dict[str, Any], threads: Threads) -> Awaitable[Any]:
         """Call the function and return what it returns.
 
         Args:
@@ -71,15 +72,15 @@ class Function:
             Exception: What the function raised, or what it depends on.
         """
         if self._injection is None:
-            return await self._called(values, threads)
-        return await self._injection.call(partial(self._called, threads=threads), values, threads)
+            return self._called(values, threads)
+        return self._injection.call(partial(self._called, threads=threads), values, threads)
 
     async def _called(self, values: dict[str, Any], threads: Threads) -> Any:
         if self._inline:
             value = self.arguments.call(values)
         else:
             value = await threads.run(partial(self.arguments.call, values))
-        if inspect.isawaitable(value):
+        if type(value) is CoroutineType or inspect.isawaitable(value):
             value = await value
         if self._max_stream is not None and (reads_once(value) or comes_later(value)):
             return await gathered(value, threads, self._max_stream)  # here, while what it depends on is there

@@ -164,8 +164,8 @@ def _unsubscribe(answering: Answering, call: Inbound, params: UnsubscribeRequest
     return Result()
 
 
-async def _call_tool(server: MCPServer, params: ToolCall) -> CallToolResult:
-    return await server.tools.call(params.name, params.arguments)
+def _call_tool(server: MCPServer, params: ToolCall) -> Coroutine[Any, Any, CallToolResult]:
+    return server.tools.call(params.name, params.arguments)
 
 
 async def _get_prompt(server: MCPServer, params: GetPromptRequestParams) -> GetPromptResult:

@@ -256,19 +256,20 @@ def complete(result: T, revision: Revision, server_info: Implementation | None =
         return cast("T", _complete_members(cast("dict[str, Any]", result), server_info))
     if not isinstance(result, _RESULTS):
         return result
-    changes: dict[str, Any] = {}
     kind: Any = type(result)
-    for name in _filled(kind):
-        if getattr(result, name) is None:
-            changes[name] = FILLED[name]
-    if server_info is not None and (result.meta is None or SERVER_INFO_KEY not in result.meta):
-        changes["meta"] = {**(result.meta or {}), SERVER_INFO_KEY: server_info}
+    changes = {name: value for name, value in _filled(kind) if getattr(result, name) is None}
+    if server_info is not None:
+        meta = result.meta
+        if meta is None:
+            changes["meta"] = {SERVER_INFO_KEY: server_info}
+        elif SERVER_INFO_KEY not in meta:
+            changes["meta"] = {**meta, SERVER_INFO_KEY: server_info}
     return cast("T", replace(result, **changes)) if changes else result
 
 
 @cache
-def _filled(kind: type[Any]) -> tuple[str, ...]:
-    return tuple(name for name in FILLED if name in kind.__struct_fields__)
+def _filled(kind: type[Any]) -> tuple[tuple[str, Any], ...]:
+    return tuple((name, value) for name, value in FILLED.items() if name in kind.__struct_fields__)
 
 
 def _complete_members(members: dict[str, Any], server_info: Implementation | None) -> dict[str, Any]:

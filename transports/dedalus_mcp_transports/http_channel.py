@@ -19,7 +19,6 @@ from enum import Enum
 from functools import partial
 from typing import Any
 
-from dedalus_mcp.jsonrpc.tasks import one_step
 from dedalus_mcp.transport import Reply
 from dedalus_mcp_transports import sse
 from dedalus_mcp_transports.event_log import EventLog, LoggedEvent
@@ -166,17 +165,12 @@ class PostChannel:
     @property
     def unsent(self) -> bool:
         """Whether something waits for `flush`."""
-        return not self.over and (bool(self._events) or self.answered is not None or self.unanswered)
+        return not self.over and (self.answered is not None or self.unanswered or bool(self._events))
 
     @property
     def streaming(self) -> bool:
         """Whether the response is a stream that has begun."""
         return self._streaming
-
-    async def sent_soon(self) -> bool:
-        """Let the call take its first step, and tell whether that was all: nothing more goes out."""
-        await one_step()
-        return self.over_for(self._send)
 
     def over_for(self, send: Send) -> bool:
         """Whether nothing more goes out on this connection."""
@@ -219,17 +213,23 @@ class PostChannel:
         if self.unanswered:
             await self.end(202)
             return
-        async with self._turn as turn:
-            if turn is not self._turn or not self.unsent:  # `resume` has said what there was, at another connection
-                return
-            reply = self.answered
-            self.finishing = reply is not None  # before the last send: what is said from now on is no news
-            status = 200 if reply is None or reply.code is None else self._status_of(reply.code)
-            if reply is None or self._streaming or self._events or (self._form is Form.STREAM and status == 200):
-                await self._try(self._write_events())
-            else:
-                self.over = True
-                await respond(self._send, status, reply.frame, JSON, *self.headers)
+        turn = self._turn
+        if not turn.take():
+            await turn.wait()
+        try:
+            if turn is self._turn and self.unsent:  # else `resume` has said what there was, at another connection
+                await self._send_all()
+        finally:
+            turn.give_back()
+
+    def _send_all(self) -> Awaitable[None]:
+        reply = self.answered
+        self.finishing = reply is not None  # before the last send: what is said from now on is no news
+        status = 200 if reply is None or reply.code is None else self._status_of(reply.code)
+        if reply is None or self._streaming or self._events or (self._form is Form.STREAM and status == 200):
+            return self._try(self._write_events())
+        self.over = True
+        return respond(self._send, status, reply.frame, JSON, *self.headers)
 
     async def beat(self) -> None:
         """Send a comment, so that nobody between takes a silent stream for a dead one."""

@@ -100,6 +100,7 @@ class _Params(msgspec.Struct):
 
 
 _NOTHING: Final = _Params()
+_NO_META: Final = _Meta()
 _decode_params = msgspec.json.Decoder(_Params | _Other).decode
 
 
@@ -116,11 +117,12 @@ def classify(message: Message | Malformed | list[Message | Malformed], headers: 
         return _refused(HEADER_MISMATCH if modern else INVALID_REQUEST, str(error), _id_of(message))
     modern = version is not None and version not in LEGACY
     match message:
-        case Call() | Notice():
+        case Call():
             params = _peek(message.params)
-            if not modern and _version_in(params) is UNSET:
-                return "legacy"
-            return _climb(message, params, version, headers) if isinstance(message, Call) else _notice(params, version)
+            return _climb(message, params, version, headers) if modern or _is_stamped(params) else "legacy"
+        case Notice():
+            params = _peek(message.params)
+            return _notice(params, version) if modern or _is_stamped(params) else "legacy"
         case Success() | Failure():
             why = "Invalid request: clients do not reply in this revision"
             return _refused(INVALID_REQUEST, why) if modern else "legacy"
@@ -148,7 +150,7 @@ def legacy_revision(route: Route, headers: Headers, agreed: str | None) -> str |
 
 
 def _batch(items: list[Message | Malformed], *, modern: bool) -> Route | Refused:
-    stamped = (isinstance(item, Call | Notice) and _version_in(_peek(item.params)) is not UNSET for item in items)
+    stamped = (isinstance(item, Call | Notice) and _is_stamped(_peek(item.params)) for item in items)
     if modern or any(stamped):
         return _refused(INVALID_REQUEST, "Invalid request: this revision has no batches")
     return "legacy batch"
@@ -165,15 +167,16 @@ def _peek(params: Raw | UnsetType) -> _Params | None:
     return found if isinstance(found, _Params) else None
 
 
-def _version_in(params: _Params | None) -> Any:
-    return params.meta.version if params is not None and isinstance(params.meta, _Meta) else UNSET
+def _is_stamped(params: _Params | None) -> bool:
+    """Whether they name a version."""
+    return params is not None and isinstance(params.meta, _Meta) and params.meta.version is not UNSET
 
 
 def _climb(call: Call, params: _Params | None, version: str | None, headers: Headers) -> Route | Refused:
     """Take the checks of a modern request, the first that fails deciding."""
     if params is None:
         return _refused(INVALID_REQUEST, "Invalid request: 'params' is no readable object", call.id)
-    meta = params.meta if isinstance(params.meta, _Meta) else _Meta()
+    meta = params.meta if isinstance(params.meta, _Meta) else _NO_META
     if not isinstance(meta.version, str):
         return _refused(INVALID_PARAMS, _incomplete(PROTOCOL_VERSION_KEY, "a string"), call.id, _supported(version))
     if not isinstance(meta.capabilities, _Object):
@@ -182,7 +185,7 @@ def _climb(call: Call, params: _Params | None, version: str | None, headers: Hea
 
 
 def _notice(params: _Params | None, version: str | None) -> Route | Refused:
-    found = _version_in(params)
+    found = params.meta.version if params is not None and isinstance(params.meta, _Meta) else version
     if found is UNSET:
         found = version
     if not isinstance(found, str):

@@ -54,8 +54,10 @@ class Mirrors:
             call: A modern call that `classify` let pass: its `Mcp-Name` names its tool.
             headers: The headers of its request.
         """
-        name = headers.one(NAME) if call.method == "tools/call" else None
-        if name is None or call.params is UNSET:
+        if call.method != "tools/call" or call.params is UNSET:
+            return None
+        name = headers.one(NAME)
+        if name is None:
             return None
         try:
             mirrors = self._of(decode_value(name))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dedalus_mcp.jsonrpc.codec import Decoded
 from dedalus_mcp.jsonrpc.messages import Call
+from dedalus_mcp.jsonrpc.tasks import one_step
 from dedalus_mcp.transport import Application, Receiver
 from dedalus_mcp_transports.http_channel import Form, PostChannel, answer_gone
 from dedalus_mcp_transports.http_classify import status_of
@@ -52,7 +53,8 @@ class Modern:
             return
         self._running[receiver] = channel
         try:
-            if not await channel.sent_soon():  # most calls need no more than that
+            await one_step()
+            if not channel.over_for(send):  # most calls need no more than that
                 await self._pulse.attend(channel, receive, send)
         finally:  # also when the server ends this task by force
             del self._running[receiver]

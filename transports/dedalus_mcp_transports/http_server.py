@@ -11,7 +11,6 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import MutableMapping
-from itertools import chain
 from typing import Any
 
 from dedalus_mcp.errors import INTERNAL_ERROR, INVALID_REQUEST
@@ -104,7 +103,9 @@ class HttpApp:
         """Whether the request may go on; if not, it is answered."""
         scope = request.scope
         headers = scope["headers"]
-        size = sum(map(len, chain.from_iterable(headers))) + len(scope["path"]) + len(scope.get("query_string", b""))
+        size = len(scope["path"]) + len(scope.get("query_string", b""))
+        for name, value in headers:
+            size += len(name) + len(value)
         if len(headers) > self._settings.max_headers or size > self._settings.max_head:
             limits = f"{self._settings.max_headers} headers and {self._settings.max_head} bytes"
             await refuse(send, 431, INVALID_REQUEST, f"The headers are too many or too long; the limits are {limits}")

@@ -14,6 +14,8 @@ Source: MCP 2026-07-28, basic/transports/streamable-http; 2025-11-25, basic/tran
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
+
 import anyio
 
 from dedalus_mcp.errors import INVALID_REQUEST
@@ -79,7 +81,7 @@ class Service:
     def _broke(self) -> None:
         self.ready = False
 
-    async def serve(self, request: HttpRequest, receive: Receive, send: Send, *, by_sse: bool = False) -> None:
+    def serve(self, request: HttpRequest, receive: Receive, send: Send, *, by_sse: bool = False) -> Awaitable[None]:
         """Answer one request.
 
         Args:
@@ -92,17 +94,16 @@ class Service:
             ConflictingHeader: A header that has one value came with several.
         """
         if by_sse:
-            await self._oldest.serve(request, receive, send)
-            return
+            return self._oldest.serve(request, receive, send)
         match request.scope["method"]:
             case "POST":
-                await self._post(request, receive, send)
+                return self._post(request, receive, send)
             case "GET":
-                await self._legacy.get(request, receive, send)
+                return self._legacy.get(request, receive, send)
             case "DELETE":
-                await self._legacy.delete(request, send)
+                return self._legacy.delete(request, send)
             case _:
-                await respond(send, 405, b"", (b"allow", b"GET, POST, DELETE"))
+                return respond(send, 405, b"", (b"allow", b"GET, POST, DELETE"))
 
     async def aclose(self, drain: float) -> None:
         """End everything: see `HttpApp.aclose`."""

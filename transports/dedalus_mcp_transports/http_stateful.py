@@ -20,7 +20,7 @@ import anyio
 from dedalus_mcp.errors import INTERNAL_ERROR, INVALID_REQUEST
 from dedalus_mcp.jsonrpc.codec import Decoded
 from dedalus_mcp.jsonrpc.messages import Call
-from dedalus_mcp.jsonrpc.tasks import Tasks
+from dedalus_mcp.jsonrpc.tasks import Tasks, one_step
 from dedalus_mcp.transport import Application, Receiver, Reply
 from dedalus_mcp.types.revisions import MODERN
 from dedalus_mcp_transports.event_log import EventNotFound
@@ -130,10 +130,12 @@ class Stateful:
             session.receiver.take(message, channel)
             if channel.unsent:
                 await channel.flush()
-            if channel.over or await channel.sent_soon():
+            if channel.over:
                 return
-            with self._held(request):
-                await self._read_on(channel, receive, send)
+            await one_step()  # most calls need no more than that
+            if not channel.over_for(send):
+                with self._held(request):
+                    await self._read_on(channel, receive, send)
 
     @contextmanager
     def _held(self, request: HttpRequest) -> Generator[None]:

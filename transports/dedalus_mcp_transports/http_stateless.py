@@ -20,6 +20,7 @@ from typing import TypeGuard
 from dedalus_mcp.errors import INTERNAL_ERROR, INVALID_REQUEST
 from dedalus_mcp.jsonrpc.codec import Decoded
 from dedalus_mcp.jsonrpc.messages import Call, Failure, Malformed, Message, Success
+from dedalus_mcp.jsonrpc.tasks import one_step
 from dedalus_mcp.session import DEFAULT_LOG_LEVEL, Terms
 from dedalus_mcp.transport import Application, Receiver
 from dedalus_mcp.types import ClientCapabilities
@@ -150,7 +151,8 @@ class Stateless:
         if channel.over:
             return
         try:
-            if not await channel.sent_soon():
+            await one_step()
+            if not channel.over_for(send):
                 await self._pulse.attend(channel, receive, send)
         finally:  # also when the server ends this task by force
             left = channel.read_by(send)

@@ -26,14 +26,27 @@ class Turn:
         self._given_back: anyio.Event | None = None  # made by the first who waits
 
     async def __aenter__(self) -> Turn:
-        while self.taken:
-            if self._given_back is None:
-                self._given_back = anyio.Event()
-            await self._given_back.wait()
-        self.taken = True
+        if not self.take():
+            await self.wait()
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        self.give_back()
+
+    def take(self) -> bool:
+        """Take it if nobody has it, and tell whether that was so."""
+        before, self.taken = self.taken, True
+        return not before
+
+    async def wait(self) -> None:
+        """Take it once nobody has it."""
+        while not self.take():
+            if self._given_back is None:
+                self._given_back = anyio.Event()
+            await self._given_back.wait()
+
+    def give_back(self) -> None:
+        """Let another have it."""
         self.taken = False
         if self._given_back is not None:
             self._given_back.set()
