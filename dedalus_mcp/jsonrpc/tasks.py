@@ -16,11 +16,21 @@ import contextvars
 import logging
 import sys
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import anyio
 
-__all__ = ("Run", "Tasks", "being_cancelled", "current_loop", "ends_the_task", "is_foreign", "one_step")
+__all__ = (
+    "Run",
+    "Signal",
+    "Tasks",
+    "being_cancelled",
+    "current_loop",
+    "ends_the_task",
+    "is_foreign",
+    "one_step",
+    "signal",
+)
 
 logger = logging.getLogger("dedalus_mcp")
 
@@ -96,6 +106,31 @@ def one_step() -> Awaitable[None]:
 
         return trio.lowlevel.cancel_shielded_checkpoint()  # noqa: ASYNC105 - the caller awaits it
     return asyncio.sleep(0)
+
+
+class Signal(Protocol):
+    """Set once, by whoever others wait for."""
+
+    def is_set(self) -> bool:
+        """Whether it is set."""
+        ...
+
+    def set(self) -> object:
+        """Wake those who wait."""
+        ...
+
+    async def wait(self) -> object:
+        """Return once it is set."""
+        ...
+
+
+def signal() -> Signal:
+    """Return a signal of the event loop that runs: anyio's own events take six times as long to make."""
+    if _in_trio():
+        import trio  # noqa: PLC0415 - only ever reached where it is running
+
+        return trio.Event()
+    return asyncio.Event()
 
 
 def current_loop() -> object:

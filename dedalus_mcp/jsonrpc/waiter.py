@@ -13,6 +13,7 @@ from msgspec import Raw
 from dedalus_mcp.errors import McpError, RemoteProtocolError, RequestTimeout
 from dedalus_mcp.jsonrpc.clock import Clock, Timeout
 from dedalus_mcp.jsonrpc.messages import Failure, Malformed, Success
+from dedalus_mcp.jsonrpc.tasks import signal
 from dedalus_mcp.transport import Channel
 
 __all__ = ("Progress", "Waiter")
@@ -40,7 +41,7 @@ class Waiter:
         self.progress = progress
         self.sent = False
         self._timeout = timeout
-        self._event = anyio.Event()
+        self._event = signal()
         self._outcome: Success | Exception | None = None
         self._clock: Clock | None = None
         self._scope: anyio.CancelScope | None = None

@@ -107,8 +107,16 @@ class Field:
         """In words, what a value must be: "an integer, >= 1"."""
         return legal(self.rule, {})
 
+    @cached_property
+    def _any(self) -> type | None:
+        """The type all of whose values are without fault, if there is one."""
+        kind = {"boolean": bool, "text": str, "integer": int}.get(self.kind)
+        return kind if len(self.rule) == 1 else None
+
     def faults(self, value: Any) -> list[str]:
         """Return what is wrong with a value: sentences that start with the field's name."""
+        if type(value) is self._any:
+            return []
         found = worst(value, self._checked, {}, self.name)
         if not found and self.format is not None and not FORMATS[self.format](value):
             found.append(f"{self.name}: expected {self.legal}")

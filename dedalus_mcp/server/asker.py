@@ -11,12 +11,12 @@ Layer: L4.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from dedalus_mcp.errors import (
@@ -42,6 +42,7 @@ __all__ = (
     "Asker",
     "LiveAsker",
     "Question",
+    "cannot_be_asked",
     "cannot_be_sent",
     "check_capability",
     "in_step",
@@ -49,6 +50,8 @@ __all__ = (
     "refuse_in_step",
     "timed_out",
 )
+
+logger = logging.getLogger("dedalus_mcp")
 
 in_step: ContextVar[str | None] = ContextVar("dedalus_mcp.step", default=None)
 """The step that is being taken; a round waits for steps, so a step that asked would wait for itself."""
@@ -158,6 +161,12 @@ def cannot_be_sent(question: Question, fault: Exception) -> AskFailed:
     return AskFailed(INVALID_PARAMS, f"the {question.kind} cannot be sent: {fault}")
 
 
+def cannot_be_asked(fault: Exception) -> AskFailed:
+    """The state of a round cannot be written; the log has the reason."""
+    logger.error("a round cannot be sent", exc_info=fault)
+    return AskFailed(INTERNAL_ERROR, "the client cannot be asked: the state of the call cannot be written")
+
+
 def not_legal(question: Question, fault: Exception) -> AskFailed:
     """The client's answer is no result of this method."""
     return AskFailed(INVALID_PARAMS, f"the client's answer to the {question.kind} is not legal: {fault}")
@@ -176,11 +185,10 @@ def check_capability(declared: ClientCapabilities, required: Mapping[str, Mappin
                 f"Client does not advertise the {name} capability",
                 {name: dict(parts) for name, parts in required.items()},
             )
-        found: dict[str, Any] = msgspec.to_builtins(capability)
-        if name == "elicitation" and "url" not in found:  # neither mode said means by form (ELIC-02)
-            found["form"] = {}
         for part in parts:
-            if part not in found:
+            if part == "form" and capability.url is None:  # neither mode said means by form (ELIC-02)
+                continue
+            if getattr(capability, part, None) is None:
                 what = f"mode {part!r}" if name == "elicitation" else repr(part)
                 raise CapabilityMissing.of(
                     f"Client does not advertise the {name} capability for {what}",

@@ -312,7 +312,7 @@ class Asking:
         Raises:
             AskFailed: See `MCPServer.request_elicitation`.
         """
-        with asks.legally():
+        with asks.legally:
             params = CreateMessageRequestParams(
                 messages=sampling.messages_of(messages),
                 maxTokens=max_tokens,

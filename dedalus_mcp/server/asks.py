@@ -12,8 +12,7 @@ Source: MCP 2025-11-25, client/elicitation.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias, TypeVar
 
 import msgspec
@@ -77,10 +76,10 @@ async def put(call: AskingCall, method: Method[P, R], question: Question, timeou
         AskFailed: See `Asker.ask`; or -32602, the key or the timeout is none.
     """
     if question.key is not None:
-        with legally():
+        with legally:
             check_name("the key of a question", question.key)
     if timeout is not None and timeout is not UNSET:
-        with legally():
+        with legally:
             Timeout(timeout)
     running = turn.get()
     if running is None:
@@ -94,17 +93,21 @@ async def put(call: AskingCall, method: Method[P, R], question: Question, timeou
         raise not_legal(question, error) from None
 
 
-@contextmanager
-def legally() -> Generator[None]:
-    """Let what is wrong with a question, or with an answer, be a failed ask: -32602."""
-    try:
-        yield
-    except AskFailed:
-        raise
-    except McpError as error:
-        raise AskFailed(error.error) from None
-    except (TypeError, ValueError) as error:
-        raise AskFailed(INVALID_PARAMS, str(error)) from error
+class _Legally:
+    __slots__ = ()
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        if isinstance(error, McpError) and not isinstance(error, AskFailed):
+            raise AskFailed(error.error) from None
+        if isinstance(error, TypeError | ValueError):
+            raise AskFailed(INVALID_PARAMS, str(error)) from error
+
+
+legally = _Legally()
+"""Within it, what is wrong with a question, or with an answer, is a failed ask: -32602."""
 
 
 _FORM: dict[str, dict[str, Any]] = {"elicitation": {"form": {}}}
@@ -136,7 +139,7 @@ async def fill(
     """
     with Audit(call, "elicitation", params.message, key) as audit:
         call = await ready(call, _FORM)
-        with legally():
+        with legally:
             reads = make(call.revision)
             sent = msgspec.structs.replace(params, requestedSchema=reads.form.worded(call.revision))
         question = Question(ELICITATION_CREATE.name, shape(sent, call.revision), _FORM, key)
@@ -145,7 +148,7 @@ async def fill(
             audit.answered(result.action, None)
             return ElicitResult(action=result.action, meta=result.meta), None
         audit.answered("accept", result.content)
-        with legally():
+        with legally:
             return result, reads.build(result.content)
 
 

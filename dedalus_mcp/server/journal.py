@@ -12,7 +12,6 @@ Layer: L4; no I/O.
 from __future__ import annotations
 
 from base64 import urlsafe_b64encode
-from collections import Counter
 from collections.abc import Mapping
 from hashlib import blake2b
 from typing import Any, TypeAlias
@@ -87,7 +86,7 @@ class Journal:
 
     def __init__(self, outcomes: Mapping[str, Outcome] | None = None) -> None:
         self._outcomes = dict(outcomes or {})
-        self._occurrences: Counter[str] = Counter()
+        self._occurrences: dict[str, int] = {}
 
     @property
     def outcomes(self) -> Mapping[str, Outcome]:
@@ -110,7 +109,7 @@ class Journal:
 
     def next_step(self, name: str) -> str:
         """Return what `step` will."""
-        return _nth(_STEP + name, self._occurrences[_STEP + name] + 1)
+        return _nth(_STEP + name, self._occurrences.get(_STEP + name, 0) + 1)
 
     def outcome(self, name: str) -> Outcome | None:
         """Return what became of a question; None as long as nothing did."""
@@ -121,8 +120,8 @@ class Journal:
         self._outcomes[name] = outcome
 
     def _next(self, base: str) -> str:
-        self._occurrences[base] += 1
-        return _nth(base, self._occurrences[base])
+        count = self._occurrences[base] = self._occurrences.get(base, 0) + 1
+        return _nth(base, count)
 
 
 def check_name(what: str, name: object) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import anyio
+from dedalus_mcp.jsonrpc.tasks import signal
 
 if TYPE_CHECKING:
     from dedalus_mcp.server.context import Context
@@ -28,7 +28,7 @@ class Leg:
 
     def __init__(self, context: Context) -> None:
         self.context = context
-        self.settled = anyio.Event()
+        self.settled = signal()
         self.outcome: Any = None
 
 

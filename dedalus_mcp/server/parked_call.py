@@ -37,7 +37,7 @@ from dedalus_mcp.errors import (
 )
 from dedalus_mcp.jsonrpc.codec import encode_value
 from dedalus_mcp.jsonrpc.failures import INTERNAL
-from dedalus_mcp.server.asker import Question, cannot_be_sent, refuse_in_step, timed_out
+from dedalus_mcp.server.asker import Question, cannot_be_asked, cannot_be_sent, refuse_in_step, timed_out
 from dedalus_mcp.server.journal import Abandoned, Answer, Fault, Journal, Outcome
 from dedalus_mcp.server.legs import Leg, Legs
 from dedalus_mcp.server.questions import OpenQuestion, OpenQuestions, check_answer
@@ -57,10 +57,6 @@ logger = logging.getLogger("dedalus_mcp")
 CARRIERS = frozenset({"tools/call", "prompts/get", "resources/read"})
 """The methods whose results may ask for input (MRTR-02, MRTR-03)."""
 
-# Task groups, locks and `started()` need up to three turns until all siblings have asked; real
-# I/O needs any number, and what comes later goes into the next round.
-QUIET_TURNS = 3
-MAX_TURNS = 50
 # Clients stop at ten rounds; a handler that asks in a loop learns of it here.
 WARN_AT_ROUND = 9
 MAX_ROUNDS = 50
@@ -114,10 +110,8 @@ class ParkedCall:
         self._open = OpenQuestions()
         self._legs = Legs(context)
         self._reply: InputRequiredResult | None = None  # of the present round
-        self._turn = 0  # rises with every question
-        self._collecting = False
         self._steps = 0  # that run
-        self._step_ended: anyio.Event | None = None
+        self._held = False  # a round that is due, until it can go out
 
     @property
     def cancelled(self) -> str | None:
@@ -175,17 +169,15 @@ class ParkedCall:
         raise fault
 
     async def _put(self, waiting: OpenQuestion) -> None:
-        """See that it gets into a round, and wait until it is settled.  Who asks first collects for all."""
-        self._turn += 1
-        if not self._collecting:
-            await self._collect()
+        """See that it gets into a round, and wait until it is settled."""
+        self._collect()
         await waiting.settled.wait()
         if self.cancelled is not None:
             await checkpoint()  # only who is shielded gets beyond
 
     def _fail_open(self) -> None:
         """Nobody will answer: the call is cancelled."""
-        self._open.fail(NoActiveCall(METHOD_NOT_FOUND, f"The call is cancelled: {self.cancelled}"))
+        self._open.fail(lambda: NoActiveCall(METHOD_NOT_FOUND, f"The call is cancelled: {self.cancelled}"))
 
     def _configured(self) -> float | None:
         """How long a question waits that does not say; what is longer than its round lives need not be counted."""
@@ -200,8 +192,9 @@ class ParkedCall:
     def step_ended(self) -> None:
         """It runs no more."""
         self._steps -= 1
-        if self._step_ended is not None:
-            self._step_ended.set()
+        if self._held and not self._steps:
+            self._held = False
+            self._collect()
 
     def end(self, outcome: Any) -> bool:
         """The handler is over.
@@ -213,7 +206,7 @@ class ParkedCall:
             Whether a retry gets that, since the first request was answered with a round.
         """
         self.over = True
-        self._open.fail(NoActiveCall(METHOD_NOT_FOUND, "The call is over: who asked outlived its handler"))
+        self._open.fail(lambda: NoActiveCall(METHOD_NOT_FOUND, "The call is over: who asked outlived its handler"))
         replied = self.first.finished
         asked = self.rounds.number > 0
         outcome_kept = self._kept(outcome) if asked or self._legs else None
@@ -307,7 +300,7 @@ class ParkedCall:
             if name in answers:
                 self._settle(name, Answer(encode_value(answers[name])))
         if self._open.waiting():  # what was not answered is asked again
-            self._collect_soon()
+            self._collect()
 
     def _settle(self, name: str, outcome: Outcome) -> None:
         """One question has its outcome: for whoever waits, or whoever asks it when the handler gets there."""
@@ -322,51 +315,46 @@ class ParkedCall:
 
     # Rounds.
 
-    def _collect_soon(self) -> None:
-        if not self._collecting:
-            self._parking.tasks.start(self._collect, detached=True)
+    def _collect(self) -> None:
+        """Send a round once nothing more is asked, for a few turns of the event loop."""
+        if not self._held:
+            self._parking.quiet.await_for(self)
 
-    async def _collect(self) -> None:
-        """Wait until nothing more is asked, for a few turns of the event loop; then send the round."""
-        self._collecting = True
-        try:
-            await self._quiet()
-            while self._steps and self._parking.sealed:
-                self._step_ended = anyio.Event()
-                await self._step_ended.wait()
-                await self._quiet()
-            if self.first.channel.full and not self.first.finished:
-                await self.first.channel.ready()
-        except BaseException:  # whoever collected stops asking, and others may wait
-            self._collecting = False
-            if len(self._open.waiting()) > 1:
-                self._collect_soon()
-            raise
-        self._collecting = False
+    def round_is_due(self) -> None:
+        """Nothing more is asked for now: send the round, as soon as it can go out."""
+        if self._steps and self._parking.sealed:
+            self._held = True
+        elif self.first.channel.full and not self.first.finished:
+            self._held = True
+            self._parking.tasks.start(self._send_when_ready, detached=True)
+        else:
+            self._send_round()
+
+    async def _send_when_ready(self) -> None:
+        await self.first.channel.ready()
+        self._held = False
         self._send_round()
 
     def _send_round(self) -> None:
         self._open.refuse_undeclared(self.context.client_capabilities)
         if self.rounds.number >= MAX_ROUNDS:
-            self._open.fail(AskFailed(INTERNAL_ERROR, f"The client was asked in {MAX_ROUNDS} rounds, the limit"))
+            self._open.fail(
+                lambda: AskFailed(INTERNAL_ERROR, f"The client was asked in {MAX_ROUNDS} rounds, the limit")
+            )
         waiting = self._open.waiting()
         if not waiting or self.cancelled is not None or (self.first.finished and not self._legs):
             return
-        reply = self._round(waiting)
+        try:
+            reply = self._round(waiting)
+        except Exception as error:  # noqa: BLE001 - the handler's to know; others' rounds go on
+            fault = cannot_be_asked(error)
+            self._open.fail(lambda: fault)
+            return
         self._legs.settle(reply)
         if not self.first.finished:
             self.first.peer.reply_early(self.first, reply)
             if self.first.channel.unsent:  # by a task of its own: whoever asks may stop at any moment
                 self._parking.tasks.start(self.first.channel.flush, detached=True)
-
-    async def _quiet(self) -> None:
-        quiet = 0
-        for _ in range(MAX_TURNS):
-            turn = self._turn
-            await checkpoint()
-            quiet = quiet + 1 if turn == self._turn else 0
-            if quiet == QUIET_TURNS:
-                return
 
     def _round(self, waiting: Mapping[str, OpenQuestion]) -> InputRequiredResult:
         number = self.rounds.ask({name: each.question.method for name, each in waiting.items()})

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import Counter
 from collections.abc import Hashable
 from typing import TYPE_CHECKING
 
@@ -28,6 +27,7 @@ from dedalus_mcp.server.binding import Binding
 from dedalus_mcp.server.config import ParkingConfig
 from dedalus_mcp.server.ended_call import EndedCall, EndedCalls
 from dedalus_mcp.server.parked_call import ParkedCall
+from dedalus_mcp.server.quiet import Quiet
 from dedalus_mcp.server.replaying import apart
 from dedalus_mcp.server.request_state import State, StateWriter
 from dedalus_mcp.server.rounds import BadState
@@ -56,17 +56,19 @@ class Parking:
         seal: Where states must be good in other processes, too; None where they need not.
 
     Attributes:
-        tasks: Where the rounds of its calls are collected.
+        tasks: What its calls need done besides their handlers.
+        quiet: Tells its calls when their rounds are due.
     """
 
     def __init__(self, config: ParkingConfig, server: str, seal: Seal | None = None) -> None:
         self.tasks = Tasks()
+        self.quiet = Quiet(self.tasks)
         self._config = config
         self._server = server
         self._states = StateWriter(server, seal)
         self._calls: dict[str, tuple[ParkedCall, Binding]] = {}
         self._over = EndedCalls(config.max_outcome_bytes)
-        self._owners: Counter[Hashable] = Counter()
+        self._owners: dict[Hashable, int] = {}
         self._ended: anyio.Event | None = None
         self._reaper = _Reaper(self)
 
@@ -91,10 +93,11 @@ class Parking:
         if len(self._calls) >= self._config.max_parked:
             raise AskFailed(INTERNAL_ERROR, f"too many parked calls: {self._config.max_parked} are the limit")
         limit = self._config.max_parked_by_principal
-        if binding.principal is not None and self._owners[binding.principal] >= limit:
+        parked = self._owners.get(binding.principal, 0)
+        if binding.principal is not None and parked >= limit:
             raise AskFailed(INTERNAL_ERROR, f"too many parked calls of one client: {limit} are the limit")
         self._calls[call.handle] = call, binding
-        self._owners[binding.principal] += 1
+        self._owners[binding.principal] = parked + 1
 
     def park(self, call: ParkedCall) -> str:
         """A call waits for its retry from now on; return the state that this is to bring."""

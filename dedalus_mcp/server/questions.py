@@ -5,13 +5,13 @@ Layer: L4.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-import anyio
 from msgspec import Raw
 
 from dedalus_mcp.errors import INVALID_PARAMS, AskFailed, McpError
+from dedalus_mcp.jsonrpc.tasks import signal
 from dedalus_mcp.server.asker import Question, check_capability
 from dedalus_mcp.types import ClientCapabilities
 from dedalus_mcp.types.methods import ELICITATION_CREATE, ROOTS_LIST, SAMPLING_CREATE_MESSAGE
@@ -39,7 +39,7 @@ class OpenQuestion:
     def __init__(self, question: Question, params: bytes) -> None:
         self.question = question
         self.params = Raw(params)
-        self.settled = anyio.Event()
+        self.settled = signal()
         self.result: Raw | None = None
         self.fault: AskFailed | None = None
 
@@ -85,10 +85,12 @@ class OpenQuestions:
             except AskFailed as missing:
                 waiting.fail(missing)
 
-    def fail(self, fault: AskFailed) -> None:
-        """Fail all."""
-        for waiting in self.waiting().values():
-            waiting.fail(fault)
+    def fail(self, make: Callable[[], AskFailed]) -> None:
+        """Fail all, if there are any, with what `make` returns."""
+        if waiting := self.waiting():
+            fault = make()
+            for each in waiting.values():
+                each.fail(fault)
 
 
 def check_answer(name: str, method: str, answers: Mapping[str, Any]) -> None:

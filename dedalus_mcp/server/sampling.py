@@ -67,7 +67,7 @@ async def sample(
         call = await ready(call, required)
         if with_tools and call.revision < V2025_11_25:
             raise AskFailed(METHOD_NOT_FOUND, f"Sampling with tools needs protocol revision {V2025_11_25} or later")
-        with legally():
+        with legally:
             check(params)
         question = Question(
             SAMPLING_CREATE_MESSAGE.name, shape(_without_context(call, params), call.revision), required, key
