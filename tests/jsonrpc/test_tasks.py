@@ -11,7 +11,7 @@ import anyio
 import pytest
 
 from dedalus_mcp.jsonrpc.inbound import Inbound
-from dedalus_mcp.jsonrpc.tasks import Tasks, being_cancelled, current_loop, ends_the_task, is_foreign, one_step
+from dedalus_mcp.jsonrpc.tasks import Tasks, being_cancelled, current_loop, ends_the_task, is_foreign, one_step, signal
 from tests.jsonrpc.wire import Answers, call, conversing, remains, success
 
 place: contextvars.ContextVar[str] = contextvars.ContextVar("place", default="nowhere")
@@ -236,3 +236,31 @@ async def test_its_own_cancellation_ends_the_task_of_user_code() -> None:
             raise
 
     assert found == [True]
+
+
+async def test_a_signal_wakes_all_who_wait_and_those_who_come_later() -> None:
+    told = signal()
+    woken: list[int] = []
+
+    async def wait(number: int) -> None:
+        await told.wait()
+        woken.append(number)
+
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as group:
+            group.start_soon(wait, 1)
+            group.start_soon(wait, 2)
+            await anyio.wait_all_tasks_blocked()
+            assert not woken
+            assert not told.is_set()
+            told.set()
+            told.set()
+        await wait(3)
+    assert sorted(woken) == [1, 2, 3]
+
+
+async def test_waiting_for_a_signal_can_be_cancelled() -> None:
+    told = signal()
+    with anyio.move_on_after(0) as scope:
+        await told.wait()
+    assert scope.cancelled_caught

@@ -104,6 +104,7 @@ def test_what_names_no_modern_version_is_legacy(body: Any, version: str | None) 
         (call("tools/call"), standard("tools/call", name="add")),
         (notice(_meta=MODERN_META), MODERN_HEADER),
         (notice(), MODERN_HEADER),
+        (notice(_meta={"a": 1}), MODERN_HEADER),
         ({"jsonrpc": "2.0", "method": "x"}, MODERN_HEADER),
     ],
     ids=str,

@@ -207,3 +207,26 @@ async def test_whoever_knows_who_sends_is_asked_at_every_request() -> None:
         for n in range(3):
             await modern.use(n, "echo", text="hi")
         assert seen[9:] == ["POST"] * 3
+
+
+async def test_a_state_that_cannot_be_written_fails_its_own_question_alone(caplog: pytest.LogCaptureFixture) -> None:
+    """Whoever proves names may make one that is no text: its calls fail, and others' rounds go on."""
+    server = MCPServer("s", state_keys=(KEY,))
+    server.collect(twice)
+
+    def name_of(scope: Mapping[str, Any]) -> str | None:
+        return "\ud800" if proved(scope) == "half" else proved(scope)
+
+    async with serving(server, principal=name_of) as web:
+        half, alice = somebody(web, "half"), somebody(web, "alice")
+        call: dict[str, Any] = {"name": "twice", "arguments": {}}
+        with anyio.fail_after(5):
+            await half.open(MODERN, ABLE)
+            failed = await half.call(1, "tools/call", call)
+            await alice.open(MODERN, ABLE)
+            round = await alice.call(1, "tools/call", call)
+
+    assert failed["result"]["isError"]
+    assert "the state of the call cannot be written" in text(failed)
+    assert round["result"]["resultType"] == "input_required"
+    assert "a round cannot be sent" in caplog.text

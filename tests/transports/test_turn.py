@@ -68,3 +68,11 @@ async def test_cancelling_one_who_waits_leaves_it_to_the_next() -> None:
             impatient.cancel_scope.cancel()
 
     assert had == ["patient"]
+
+
+async def test_a_turn_is_taken_once_until_it_is_given_back() -> None:
+    turn = Turn()
+    assert turn.take()
+    assert not turn.take()
+    turn.give_back()
+    assert turn.take()
