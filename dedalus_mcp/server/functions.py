@@ -8,7 +8,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from types import CoroutineType
 from typing import Any
 
 from dedalus_mcp.schema.arguments import Arguments
@@ -80,7 +79,7 @@ class Function:
             value = self.arguments.call(values)
         else:
             value = await threads.run(partial(self.arguments.call, values))
-        if type(value) is CoroutineType or inspect.isawaitable(value):
+        if inspect.isawaitable(value):
             value = await value
         if self._max_stream is not None and (reads_once(value) or comes_later(value)):
             return await gathered(value, threads, self._max_stream)  # here, while what it depends on is there
