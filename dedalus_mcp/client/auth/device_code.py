@@ -134,6 +134,8 @@ async def _authorization(flow: Flow, client: ClientCredentials) -> DeviceAuthori
 
 async def _polled(flow: Flow, client: ClientCredentials, authorization: DeviceAuthorization) -> TokenResponse:
     """Ask for the token until the user has decided."""
+    endpoint = flow.endpoint(flow.server.token_endpoint, "token_endpoint")
+    flow.fetcher.reach.check(endpoint, "the token endpoint")  # what may not be asked now may not be asked later
     form = {"grant_type": GRANT_TYPE, "device_code": authorization.device_code}
     interval = min(max(authorization.interval or INTERVAL, SHORTEST_INTERVAL), LONGEST_INTERVAL)
     while True:
@@ -141,7 +143,7 @@ async def _polled(flow: Flow, client: ClientCredentials, authorization: DeviceAu
         try:
             return await flow.token(form, client)
         except TokenError as error:
-            if error.code == "slow_down":
+            if error.code == "slow_down" or error.status == 429:
                 interval = min(interval + SLOWER, LONGEST_INTERVAL)
             elif error.code != "authorization_pending" and (error.status or 0) < 500:
                 raise

@@ -55,7 +55,7 @@ class JwtBearerGrant(KnownClient):
         assertion = await self.assertion(flow)
         shown = sha256(repr((flow.server.issuer, flow.resource, flow.scopes, assertion)).encode()).digest()
         if self._refused is not None and self._refused[0] == shown:
-            raise self._refused[1]
+            raise TokenError(*self._refused[1].args)
         form = {"grant_type": JWT_BEARER_GRANT, "assertion": assertion, **flow.scope}
         try:
             return await flow.token(form, await self.client(flow))
