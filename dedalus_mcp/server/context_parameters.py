@@ -17,11 +17,13 @@ __all__ = ("context_for", "is_context")
 
 def is_context(annotation: Any, default: Any = UNSET) -> bool:
     """Whether a parameter annotated so is given the `Context`, `Context[...]` too."""
-    kind = get_origin(annotation) or annotation
+    origin = get_origin(annotation)
+    kind = annotation if origin is None else origin
     if isinstance(kind, type) and issubclass(kind, Context):
         return True
-    alternatives = get_args(annotation) if kind in {Annotated, Union, UnionType} else ()
-    return any(is_context(part) for part in alternatives)
+    if origin is Annotated:
+        return is_context(get_args(annotation)[0])  # what else it has is anything
+    return origin in {Union, UnionType} and any(is_context(part) for part in get_args(annotation))
 
 
 def context_for(annotation: Any) -> Context | None:

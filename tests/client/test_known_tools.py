@@ -75,7 +75,7 @@ async def connected(server: Server, **settings: Any) -> AsyncGenerator[MCPClient
 
 @BOTH
 async def test_a_result_that_does_not_fit_its_schema_is_an_error_that_names_the_place(revision: str) -> None:
-    """TOOL-09, from the client's side: and the result is there for whoever can use it."""
+    """TOOL-09, B115, from the client's side: and the result is there for whoever can use it."""
     server = Server(revision, structuredContent={"seats": [{"row": 1}, {"row": "secret"}]})
     async with connected(server) as client:
         await client.list_tools()

@@ -283,6 +283,43 @@ async def test_a_context_is_found_by_its_type_in_every_handler_and_is_nobodys_ar
     assert refused.isError
 
 
+async def test_what_else_an_annotation_has_may_be_anything() -> None:
+    """B146: also what cannot be compared or hashed."""
+
+    @tool
+    async def odd(
+        a: Annotated[str, {"x": 1}], b: Annotated[int, ["y"], set()] = 1, *, c: Annotated[Context, {}]
+    ) -> str:
+        return f"{a}{b}{c.revision}"
+
+    server = MCPServer("odd")
+    server.collect(odd)
+    with anyio.fail_after(PATIENCE):
+        async with MCPClient.connect(server, revision="2025-06-18") as client:
+            assert (await client.call_tool("odd", {"a": "x"})).text == "x12025-06-18"
+
+
+def test_two_contexts_are_one_too_many() -> None:
+    """B146: in every kind of handler."""
+    server = MCPServer("two")
+
+    def twice(a: Context, argument: CompletionArgument, b: Context | None = None) -> list[str]:
+        return []
+
+    def both(x: str, c: Context, d: Annotated[Context, "again"]) -> str:
+        return x
+
+    server.collect(a_prompt)
+    for decorated in (
+        tool(both),
+        prompt(both),
+        resource_template("a://{x}")(both),
+        completion(prompt="a_prompt")(twice),
+    ):
+        with pytest.raises(TypeError, match=r"\(\): '[ac]' and '[bd]' are one context"):
+            server.collect(decorated)
+
+
 def defining() -> list[Callable[..., Any]]:
     """Functions whose types are local to a function that has returned when a server collects them."""
 

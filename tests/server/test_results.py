@@ -172,6 +172,17 @@ def test_blocks_among_other_values_stay_blocks() -> None:
     assert on_the_wire(result)["structuredContent"]["result"][1] == 1
 
 
+def test_a_block_inside_of_a_mapping_is_json_like_any_value() -> None:
+    """B151: never the text of a Python object."""
+    block = ImageContent(data="/+8=", mimeType="image/png")
+    shown = {"type": "image", "data": "/+8=", "mimeType": "image/png"}
+
+    for value in ({"pic": block}, {"pics": [block]}):
+        result = result_of(value, NOTHING)
+        assert result.structuredContent == ({"pic": shown} if "pic" in value else {"pics": [shown]})
+        assert [json.loads(each) for each in texts(result)] == [result.structuredContent]
+
+
 def test_a_block_that_is_not_complete_is_a_mapping() -> None:
     result = result_of({"type": "text"}, NOTHING)
 

@@ -46,7 +46,7 @@ async def test_a_reply_alone_is_json(revision: str) -> None:
 
 @revisions
 async def test_notices_before_the_reply_make_it_a_stream_that_ends_with_the_reply(revision: str) -> None:
-    """HTTP-14, HTTP-16, HTTP-17, HTTP-23, B082."""
+    """HTTP-14, HTTP-16, HTTP-17, HTTP-23, B082, B127."""
     async with serving(make()) as web:
         exchange = await (await web.open(revision)).begin(7, "tools/call", progress(3)).ended()
 
