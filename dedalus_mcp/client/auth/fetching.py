@@ -118,13 +118,16 @@ class Fetcher:
         # Not the client's own authentication: nobody but the MCP server is to see that.
         response = await self._http.send(request, stream=True, auth=_nobody, follow_redirects=False)
         try:
-            async for chunk in response.aiter_bytes():
-                held += chunk
-                if len(held) > MAX_DOCUMENT:
-                    raise DiscoveryError(f"the answer of {where} is longer than {MAX_DOCUMENT} bytes")
+            with anyio.CancelScope() as scope:  # left by cancelling: generators end from the inside out
+                async for chunk in response.aiter_bytes():
+                    held += chunk
+                    if len(held) > MAX_DOCUMENT:
+                        scope.cancel()
         finally:
             with anyio.CancelScope(shield=True):
                 await response.aclose()
+        if len(held) > MAX_DOCUMENT:
+            raise DiscoveryError(f"the answer of {where} is longer than {MAX_DOCUMENT} bytes")
         return Fetched(where, response.status_code, response.headers, bytes(held))
 
     async def _look_at(self, url: str) -> None:

@@ -3,7 +3,8 @@
     https://anywhere.example/token     yes
     http://localhost:8080/token        yes, if the MCP server is on this machine or network too
     http://anywhere.example/token      no: the token would be readable on the way
-    https://169.254.169.254/           no, from a server of the internet: that is not its own
+    https://10.0.0.1/token             no, from a server of the internet: that is not its own
+    https://169.254.169.254/           no: that is where clouds keep their secrets
 
 Layer: L4; no I/O.
 Source: MCP 2026-07-28, security best practices, "Server-side request forgery" (SEC-09); AUTH-47.
@@ -19,7 +20,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from dedalus_mcp.client.auth.failures import DiscoveryError, said
 
-__all__ = ("Reach", "is_local", "is_loopback", "shown")
+__all__ = ("Reach", "is_local", "is_loopback", "is_nowhere", "shown")
 
 MAX_URL = 4096
 """Characters of a URL in metadata, at most."""
@@ -61,12 +62,12 @@ class Reach:
 
     def allows_address(self, address: str) -> bool:
         """Whether a name may stand for this address."""
-        return self._from_local or not is_local(address)
+        return not (is_nowhere(address) or (is_local(address) and not self._from_local))
 
     def must_resolve(self, url: str) -> bool:
         """Whether the addresses of the URL's host are to be looked at too."""
         host = urlsplit(url).hostname or ""
-        return not self._from_local and host.lower() not in self._trusted and _address(host) is None
+        return host.lower() not in self._trusted and _address(host) is None and not is_local(host)
 
     def _fault(self, url: str) -> str | None:
         illegal = _illegal(url)
@@ -76,6 +77,8 @@ class Reach:
         host = parts.hostname or ""
         if host in self._trusted:
             return None
+        if is_nowhere(host):
+            return "is the address of no server"
         if not self._from_local and is_local(host):
             return "is in a private network, and the server that names it is not"
         if parts.scheme == "http" and not is_loopback(host):
@@ -113,6 +116,12 @@ def is_local(host: str) -> bool:
         name = host.lower().rstrip(".")
         return is_loopback(name) or "." not in name or name.endswith(_LOCAL_NAMES)
     return not address.is_global or address.is_multicast
+
+
+def is_nowhere(host: str) -> bool:
+    """Whether a host is an address that no authorization server has, such as that of a cloud's own metadata."""
+    address = _address(host)
+    return address is not None and (address.is_link_local or address.is_multicast or address.is_unspecified)
 
 
 def shown(url: str) -> str:

@@ -1,0 +1,277 @@
+"""The listener that a user comes back to: on this machine, for this request, and not for ever."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+from urllib.parse import urlsplit
+
+import anyio
+import httpx
+import pytest
+
+from dedalus_mcp.client.auth import AuthError, HeadlessRedirect, LoopbackRedirect
+from dedalus_mcp.client.auth.redirect import MAX_HEAD, MAX_VISITORS, Landing
+from tests.client.auth.scene import MCP, Scene
+from tests.client.auth.world import World
+
+PAGE = "https://as.example/authorize?state=s3cret"
+
+
+@asynccontextmanager
+async def waiting(
+    redirect: LoopbackRedirect, state: str = "s3cret"
+) -> AsyncGenerator[tuple[Landing, Callable[[], Any]]]:
+    """Somebody has been sent away; the second value waits until they are back."""
+    results: list[str] = []
+    done = anyio.Event()
+    with anyio.fail_after(10):
+        async with redirect.listen(()) as landing, anyio.create_task_group() as group:
+
+            async def send() -> None:
+                results.append(await landing.send(PAGE, state))
+                done.set()
+
+            async def back() -> str:
+                await done.wait()
+                return results[0]
+
+            group.start_soon(send)
+            yield landing, back
+            group.cancel_scope.cancel()
+
+
+def opened(pages: list[str]) -> Callable[[str], bool]:
+    def open_page(url: str) -> bool:
+        pages.append(url)
+        return True
+
+    return open_page
+
+
+async def get(url: str) -> httpx.Response:
+    async with httpx.AsyncClient(trust_env=False) as http:
+        return await http.get(url)
+
+
+async def test_a_user_is_sent_away_and_comes_back() -> None:
+    pages: list[str] = []
+
+    async with waiting(LoopbackRedirect(open_page=opened(pages))) as (landing, back):
+        answer = await get(f"{landing.uri}?code=c&state=s3cret&iss=https%3A%2F%2Fas.example")
+        assert await back() == f"{landing.uri}?code=c&state=s3cret&iss=https%3A%2F%2Fas.example"
+
+    assert pages == [PAGE]
+    assert urlsplit(landing.uri).hostname == "127.0.0.1"
+    assert answer.status_code == 200
+    assert "You can close this page" in answer.text
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    assert answer.headers["cache-control"] == "no-store"
+    assert answer.headers["referrer-policy"] == "no-referrer"
+    assert "default-src 'none'" in answer.headers["content-security-policy"]
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "/callback?code=evil&state=guessed",
+        "/callback?code=evil",
+        "/callback",
+        "/callback?state=%FF%FE",
+        "/callback?" + "&".join(f"a{n}=1" for n in range(100)),
+        "/favicon.ico?state=s3cret",
+        "/",
+    ],
+)
+async def test_other_visitors_do_not_count(target: str) -> None:
+    """AUTH-36: whoever does not know the state is not the user, and learns nothing."""
+    async with waiting(LoopbackRedirect(open_page=opened([]))) as (landing, back):
+        stranger = await get(landing.uri.removesuffix("/callback") + target)
+        assert (await get(f"{landing.uri}?code=c&state=s3cret")).status_code == 200
+        assert await back() == f"{landing.uri}?code=c&state=s3cret"
+
+    assert stranger.status_code == 404
+    assert "evil" not in stranger.text
+
+
+async def test_only_the_first_answer_counts() -> None:
+    async with waiting(LoopbackRedirect(open_page=opened([]))) as (landing, back):
+        await get(f"{landing.uri}?code=first&state=s3cret")
+        await get(f"{landing.uri}?code=second&state=s3cret")
+        assert "code=first" in await back()
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"POST /callback?code=c&state=s3cret HTTP/1.1\r\n\r\n",
+        b"\x16\x03\x01\x02\x00\x01\x00\r\n\r\n",
+        b"GET\r\n\r\n",
+        b"x" * (MAX_HEAD + 10),
+        b"GET /callback?code=c&state=s3cret HTTP/1.1\r\nhost: cut off",
+        b"",
+    ],
+)
+async def test_what_is_no_request_does_no_harm(said: bytes) -> None:
+    async with waiting(LoopbackRedirect(open_page=opened([]))) as (landing, back):
+        async with await anyio.connect_tcp("127.0.0.1", urlsplit(landing.uri).port or 0) as stream:
+            try:
+                await stream.send(said)
+                await stream.send_eof()
+            except (anyio.BrokenResourceError, OSError):
+                pass
+        assert (await get(f"{landing.uri}?code=c&state=s3cret")).status_code == 200
+        assert "code=c" in await back()
+
+
+async def test_those_who_connect_and_say_nothing_do_not_keep_the_user_out() -> None:
+    async with waiting(LoopbackRedirect(open_page=opened([]))) as (landing, back):
+        port = urlsplit(landing.uri).port or 0
+        silent = [await anyio.connect_tcp("127.0.0.1", port) for _ in range(MAX_VISITORS - 1)]
+        assert (await get(f"{landing.uri}?code=c&state=s3cret")).status_code == 200
+        assert "code=c" in await back()
+        for stream in silent:
+            await stream.aclose()
+
+
+async def test_a_user_who_does_not_come_back_is_not_waited_for_for_ever() -> None:
+    redirect = LoopbackRedirect(open_page=opened([]), seconds=0.01)
+
+    async with redirect.listen(()) as landing:
+        with pytest.raises(AuthError, match=r"nobody came back from .*/authorize' within 0\.01 s") as told:
+            await landing.send(PAGE, "s3cret")
+
+    assert "s3cret" not in str(told.value)
+
+
+async def test_the_listener_is_gone_when_nobody_waits_any_more() -> None:
+    async with LoopbackRedirect(open_page=opened([])).listen(()) as landing:
+        port = urlsplit(landing.uri).port or 0
+
+    with pytest.raises(OSError):  # noqa: PT011 - what it says depends on the system
+        await anyio.connect_tcp("127.0.0.1", port)
+
+
+async def test_a_machine_without_a_browser_is_told_of() -> None:
+    async with LoopbackRedirect(open_page=lambda url: False).listen(()) as landing:
+        with pytest.raises(AuthError, match="there is no browser to sign in with"):
+            await landing.send(PAGE, "s3cret")
+
+
+async def test_a_page_may_be_opened_by_a_coroutine() -> None:
+    pages: list[str] = []
+
+    async def open_page(url: str) -> None:
+        await anyio.lowlevel.checkpoint()
+        pages.append(url)
+
+    async with waiting(LoopbackRedirect(open_page=open_page)) as (landing, back):
+        await get(f"{landing.uri}?code=c&state=s3cret")
+        await back()
+
+    assert pages == [PAGE]
+
+
+async def test_the_port_of_an_earlier_registration_is_used_again() -> None:
+    """Servers that compare redirect URIs byte for byte know that one."""
+    redirect = LoopbackRedirect(open_page=opened([]))
+    async with redirect.listen(()) as landing:
+        before = landing.uri
+
+    async with redirect.listen(("https://elsewhere/callback", "http://127.0.0.1:x/callback", before)) as landing:
+        assert landing.uri == before
+
+
+async def test_another_port_is_found_where_that_is_taken() -> None:
+    redirect = LoopbackRedirect(open_page=opened([]))
+
+    async with redirect.listen(()) as first, redirect.listen((first.uri,)) as second:
+        assert first.uri != second.uri
+
+
+async def test_a_port_that_must_be_and_is_taken_is_an_error() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(AuthError, match=f"nobody can come back to 127.0.0.1, port {port}"):
+            async with LoopbackRedirect(port=port).listen(()):
+                pass
+
+
+async def test_the_parts_of_the_address_can_be_chosen() -> None:
+    redirect = LoopbackRedirect(host="localhost", path="/oauth/done", open_page=opened([]))
+
+    async with redirect.listen(()) as landing:
+        assert urlsplit(landing.uri).hostname == "localhost"
+        assert urlsplit(landing.uri).path == "/oauth/done"
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "example.com", "192.168.1.1", ""])
+def test_a_listener_is_on_this_machine_alone(host: str) -> None:
+    """AUTH-47."""
+    with pytest.raises(ValueError, match="a listener is on this machine"):
+        LoopbackRedirect(host=host)
+
+
+@pytest.mark.parametrize("path", ["callback", "/call back", "/callback?x=1", "/callback#x", "/ü", "/a\r\nb"])
+def test_a_path_is_a_path(path: str) -> None:
+    with pytest.raises(ValueError, match="a path begins with a slash"):
+        LoopbackRedirect(path=path)
+
+
+async def test_a_whole_sign_in_by_a_listener() -> None:
+    scene = Scene()
+
+    async def browser(url: str) -> None:
+        answer = await scene.world.client().get(url)  # the page of the authorization server
+        await get(answer.headers["location"])  # and where it leads, on a real socket
+
+    answer = await scene.visit(redirect=LoopbackRedirect(open_page=browser))
+
+    assert answer.status_code == 200
+    assert scene.server.authorizations[0]["redirect_uri"].startswith("http://127.0.0.1:")
+
+
+@pytest.mark.parametrize(
+    ("status", "headers"),
+    [
+        (200, {}),
+        (302, {"location": "https://as.example/login"}),
+        (302, {}),
+        (500, {"location": "http://localhost:3000/callback?code=c"}),
+    ],
+)
+async def test_a_page_that_needs_somebody_is_no_page_for_a_headless_client(
+    status: int, headers: dict[str, str]
+) -> None:
+    world = World()
+    world.at("https://as.example/authorize", lambda request: httpx.Response(status, headers=headers))
+
+    with pytest.raises(AuthError, match=r"/authorize' answers .* does not send us back to") as caught:
+        await world.redirect().send(PAGE, "s3cret")
+
+    assert "s3cret" not in str(caught.value)
+
+
+async def test_a_page_that_cannot_be_reached_is_told_of() -> None:
+    with pytest.raises(AuthError, match="the page to sign in cannot be reached: ConnectError"):
+        await World().redirect().send(PAGE, "s3cret")
+
+
+async def test_a_headless_client_makes_do_without_a_client_of_its_own() -> None:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        port = closed.getsockname()[1]
+    with pytest.raises(AuthError, match="cannot be reached"):
+        await HeadlessRedirect().send(f"http://127.0.0.1:{port}/authorize", "s3cret")
+
+
+async def test_the_server_is_named_where_nobody_can_sign_in() -> None:
+    scene = Scene()
+    scene.world.gone("http://localhost:8002/authorize")
+
+    with pytest.raises(AuthError, match="'http://localhost:8002/authorize' answers 404"):
+        await scene.world.client(scene.auth()).post(MCP)
