@@ -70,6 +70,7 @@ class MCPClient(ChangeRequests, ResourceRequests, CompletionRequests):
         self._requests = Requests(link, agreement, conduct, server)
         rounds = Rounds(link, self._requests, conduct.max_rounds)
         super().__init__(link, rounds, conduct.opening.timeout, agreement.capabilities)
+        self._requests.became_modern = self._listening.take_over
 
     @classmethod
     def connect(cls, target: Connectable, **settings: Unpack[ClientSettings]) -> Connecting[MCPClient]:

@@ -34,13 +34,10 @@ from dedalus_mcp.jsonrpc.clock import Timeout
 from dedalus_mcp.jsonrpc.messages import Notice
 from dedalus_mcp.jsonrpc.ours import raw_params
 from dedalus_mcp.types import (
-    NotificationParams,
-    ResourceUpdatedNotificationParams,
     ServerCapabilities,
     SubscriptionFilter,
 )
 from dedalus_mcp.types.meta import SUBSCRIPTION_ID_KEY
-from dedalus_mcp.types.method import NotificationMethod
 from dedalus_mcp.types.methods import (
     CANCELLED,
     PROMPTS_LIST_CHANGED,
@@ -97,13 +94,14 @@ class Listening:
     def start(self, server: ServerCapabilities) -> None:
         """Listen to the changes of lists that there are callbacks for, as far as the server tells of them."""
         self._link.notices.gate = self.passes
-        self._flags = SubscriptionFilter(
-            toolsListChanged=self._flag(TOOLS_LIST_CHANGED, server.tools),
-            promptsListChanged=self._flag(PROMPTS_LIST_CHANGED, server.prompts),
-            resourcesListChanged=self._flag(RESOURCES_LIST_CHANGED, server.resources),
-        )
+        self._flags = self._link.notices.wanted(server)
         if self._wanted() != SubscriptionFilter():
             self._wake()
+
+    def take_over(self, server: ServerCapabilities, uris: list[str]) -> None:
+        """Do the same where the server was a legacy one before, which had these subscriptions."""
+        self._uris.update(dict.fromkeys(uris))
+        self.start(server)
 
     async def begun(self) -> None:
         """Return when the changes that `start` is about are heard, or will not be, or it takes too long."""
@@ -154,11 +152,6 @@ class Listening:
             return False
         self._back_off.succeeded()
         return True
-
-    def _flag(self, method: NotificationMethod[Any], capability: Any) -> bool | None:
-        """Whether to ask for changes of a list: there is a callback, and the server says that it tells."""
-        listened = self._link.notices.listens_to(method)
-        return True if listened and capability is not None and capability.listChanged else None
 
     # Keeping it open.
 
@@ -238,7 +231,7 @@ class Listening:
         )
         self._settle(None, lambda wish: (wish.uri in asked) == (wish.uri in self._uris))
         if missed:
-            self._tell_all(granted)
+            self._link.notices.tell_all(granted)  # whatever changed in between was told to nobody (SUB-15)
 
     def _took_nothing(self, subscription: Subscription, *, broke: bool) -> None:
         """It was refused, or did not arrive."""
@@ -251,19 +244,6 @@ class Listening:
         self._back_off.failed(error.retry_after if isinstance(error, MCPConnectionError) else None)
         asked = set(uris(subscription.asked))
         self._settle(error, lambda wish: (wish.uri in asked) == (wish.uri in self._uris))
-
-    def _tell_all(self, granted: SubscriptionFilter) -> None:
-        """Whatever changed in between was told to nobody (SUB-15)."""
-        tell = self._link.notices.tell
-        for told, method in (
-            (granted.toolsListChanged, TOOLS_LIST_CHANGED),
-            (granted.promptsListChanged, PROMPTS_LIST_CHANGED),
-            (granted.resourcesListChanged, RESOURCES_LIST_CHANGED),
-        ):
-            if told:
-                tell(method, NotificationParams())
-        for uri in uris(granted):
-            tell(RESOURCES_UPDATED, ResourceUpdatedNotificationParams(uri=uri))
 
     # Those who wait.
 

@@ -8,8 +8,8 @@ Layer: L4.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, TypeAlias, TypeVar
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Final, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Raw, UnsetType
@@ -17,7 +17,13 @@ from msgspec import Raw, UnsetType
 from dedalus_mcp.client.delivery import Deliveries, Delivery, hearing
 from dedalus_mcp.jsonrpc.messages import Notice
 from dedalus_mcp.jsonrpc.ours import raw_params
-from dedalus_mcp.types import LoggingMessageNotificationParams, NotificationParams, ResourceUpdatedNotificationParams
+from dedalus_mcp.types import (
+    LoggingMessageNotificationParams,
+    NotificationParams,
+    ResourceUpdatedNotificationParams,
+    ServerCapabilities,
+    SubscriptionFilter,
+)
 from dedalus_mcp.types.method import NotificationMethod
 from dedalus_mcp.types.methods import (
     MESSAGE,
@@ -27,7 +33,7 @@ from dedalus_mcp.types.methods import (
     TOOLS_LIST_CHANGED,
 )
 
-__all__ = ("Callbacks", "ListChangedHandler", "LoggingHandler", "Notices", "ResourceUpdatedHandler")
+__all__ = ("Callbacks", "ListChangedHandler", "LoggingHandler", "Notices", "ResourceUpdatedHandler", "told_by")
 
 logger = logging.getLogger("dedalus_mcp")
 
@@ -84,6 +90,12 @@ class Notices:
         """Whether somebody is told of such notices."""
         return method.name in self._hearers
 
+    def wanted(self, server: ServerCapabilities) -> SubscriptionFilter:
+        """What a server says that it tells of, as far as somebody is told of it."""
+        told = told_by(server)
+        deaf: dict[str, Any] = {flag: None for flag, method in _LISTS.items() if not self.listens_to(method)}
+        return msgspec.structs.replace(told, **deaf)
+
     @property
     def unasked(self) -> bool:
         """Whether somebody is told of what a legacy server says at any time."""
@@ -108,6 +120,35 @@ class Notices:
         delivery = self._deliveries.get(method.name)
         if delivery is not None:
             delivery.put(params)
+
+    def tell_all(self, what: SubscriptionFilter) -> None:
+        """Tell whoever listens that all of this may have changed: there was nobody to hear of it."""
+        for flag, method in _LISTS.items():
+            if getattr(what, flag):
+                self.tell(method, NotificationParams())
+        for uri in what.resourceSubscriptions or []:
+            self.tell(RESOURCES_UPDATED, ResourceUpdatedNotificationParams(uri=uri))
+
+
+def told_by(server: ServerCapabilities, uris: Sequence[str] = ()) -> SubscriptionFilter:
+    """Return what a server says that it tells of, and these resources."""
+
+    def flag(capability: Any) -> bool | None:
+        return True if capability is not None and capability.listChanged else None
+
+    return SubscriptionFilter(
+        toolsListChanged=flag(server.tools),
+        promptsListChanged=flag(server.prompts),
+        resourcesListChanged=flag(server.resources),
+        resourceSubscriptions=list(uris) or None,
+    )
+
+
+_LISTS: Final[dict[str, NotificationMethod[NotificationParams]]] = {
+    "toolsListChanged": TOOLS_LIST_CHANGED,
+    "promptsListChanged": PROMPTS_LIST_CHANGED,
+    "resourcesListChanged": RESOURCES_LIST_CHANGED,
+}
 
 
 class _Named(msgspec.Struct):

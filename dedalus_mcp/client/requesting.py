@@ -13,6 +13,7 @@ Source: MCP 2025-11-25, basic/transports, "Session Management"; 2026-07-28, basi
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeVar
 
@@ -24,6 +25,7 @@ from dedalus_mcp.client.conduct import Conduct, Repeated
 from dedalus_mcp.client.delivery import Delivery
 from dedalus_mcp.client.known_tools import KnownTools
 from dedalus_mcp.client.link import Agreement, Link
+from dedalus_mcp.client.notices import told_by
 from dedalus_mcp.client.opening import initialize
 from dedalus_mcp.client.patience import pause_before_repeat
 from dedalus_mcp.client.session import Held
@@ -46,10 +48,11 @@ from dedalus_mcp.types import (
     PaginatedRequestParams,
     PaginatedResult,
     RequestParams,
+    ServerCapabilities,
 )
 from dedalus_mcp.types.method import Method
 from dedalus_mcp.types.methods import TOOLS_LIST, TOOLS_LIST_CHANGED
-from dedalus_mcp.types.revisions import V2025_06_18
+from dedalus_mcp.types.revisions import MODERN, V2025_06_18
 
 __all__ = ("Requests",)
 
@@ -92,13 +95,17 @@ class Requests:
 
     Attributes:
         agreement: What is agreed on now.
+        became_modern: Told what the server tells of, and which resources are subscribed to, when a legacy
+            server turns out to be a modern one.
     """
 
     def __init__(self, link: Link, agreement: Agreement, conduct: Conduct, server: str | None = None) -> None:
         self.agreement = agreement
         self._link = link
         self._opening = conduct.opening
+        self.became_modern: Callable[[ServerCapabilities, list[str]], None] | None = None
         self._renewal = anyio.Lock()
+        self._lost: tuple[Agreement, SessionExpiredError] | None = None  # what is to be agreed on anew, and why
         self._held = Held()
         self._tools = KnownTools(checks=conduct.check_outputs)
         cache = conduct.cache
@@ -130,27 +137,34 @@ class Requests:
 
     async def _send(self, method: Method[P, R], params: P, timeout: Timeout | None, progress: Progress | None) -> R:
         once = partial(self._link.request, method, params, timeout=timeout, progress=progress)
+        if self._lost is not None:  # told by a call that could not be made again
+            await self._renew(*self._lost)
         agreement = self.agreement
         try:
             return await once()
         except MCPConnectionError as error:
             if isinstance(error, SessionExpiredError):
-                await self._renew(agreement, error)
+                self._lost = agreement, error
             pause = self._pause(method.name, params, error, timeout)
             if pause is None:
                 raise
-            if self._repeated is not None:
-                self._repeated.put(Repeated(method.name, error, pause))
-            if pause > 0:
-                await anyio.sleep(pause)
+            await self._mend(method.name, error, pause)
         except McpError as error:
             if error.code != HEADER_MISMATCH or not isinstance(params, CallToolRequestParams):
                 raise
-            if self._repeated is not None:
-                self._repeated.put(Repeated(method.name, error, 0.0))
+            await self._mend(method.name, error, 0)
             self._drop(TOOLS_LIST.name)
             await self.make_all(TOOLS_LIST, "tools", timeout=timeout)  # the transport learns (HTTP-67)
         return await once()
+
+    async def _mend(self, method: str, error: DedalusError, pause: float) -> None:
+        """Do what has to be done before a request is made once more."""
+        if self._lost is not None:
+            await self._renew(*self._lost)
+        if self._repeated is not None:
+            self._repeated.put(Repeated(method, error, pause))
+        if pause > 0:
+            await anyio.sleep(pause)
 
     async def make_all(
         self, method: Method[PaginatedRequestParams, PageT], listed: str, *, timeout: Timeout | None = None
@@ -204,12 +218,25 @@ class Requests:
         async with self._renewal:
             if self.agreement is lost:
                 agreement = await initialize(self._link, self._opening)
-                async with anyio.create_task_group() as group:
-                    for method, params in self._held:
-                        group.start_soon(self._restore, method, params)
+                if agreement.revision in MODERN:
+                    self._take_over(agreement)
+                else:
+                    async with anyio.create_task_group() as group:
+                        for method, params in self._held:
+                            group.start_soon(self._restore, method, params)
                 self.agreement = agreement
+                self._link.notices.tell_all(told_by(agreement.capabilities, self._held.uris))
                 if self._session_lost is not None:
                     self._session_lost.put(error)
+            if self._lost is not None and self._lost[0] is lost:
+                self._lost = None
+
+    def _take_over(self, agreement: Agreement) -> None:
+        """The server has become a modern one: what it held for us is part of our requests now."""
+        if self._held.level is not None:
+            self._link.log_from(self._held.level)
+        if self.became_modern is not None:
+            self.became_modern(agreement.capabilities, self._held.uris)
 
     async def _restore(self, method: Method[P, R], params: P) -> None:
         try:

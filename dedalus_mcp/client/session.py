@@ -8,7 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from dedalus_mcp.types import RequestParams, SetLevelRequestParams, SubscribeRequestParams, UnsubscribeRequestParams
+from dedalus_mcp.types import (
+    LoggingLevel,
+    RequestParams,
+    SetLevelRequestParams,
+    SubscribeRequestParams,
+    UnsubscribeRequestParams,
+)
 from dedalus_mcp.types.method import Method
 from dedalus_mcp.types.methods import LOGGING_SET_LEVEL, RESOURCES_SUBSCRIBE
 
@@ -27,6 +33,16 @@ class Held:
             yield LOGGING_SET_LEVEL, self._level
         for params in list(self._subscribed.values()):
             yield RESOURCES_SUBSCRIBE, params
+
+    @property
+    def level(self) -> LoggingLevel | None:
+        """The log level that was asked for; None where none was."""
+        return None if self._level is None else self._level.level
+
+    @property
+    def uris(self) -> list[str]:
+        """The resources that are subscribed to."""
+        return list(self._subscribed)
 
     def note(self, params: RequestParams) -> None:
         """Take the params of a request that succeeded."""

@@ -416,3 +416,72 @@ async def test_a_call_that_ran_in_the_lost_session_is_not_made_again_but_the_nex
     assert raised.value.begun
     assert server.count("initialize") == 2
     assert server.count("tools/call") == 2
+
+
+class Upgraded:
+    """A legacy server that comes back as a modern one, and keeps a subscription open."""
+
+    def __init__(self) -> None:
+        self.is_modern = False
+        self.listening = anyio.Event()
+        self.listened: dict[str, Any] = {}
+        self.levels: list[Any] = []
+
+    async def script(self, asked: Asked, talk: Talk) -> None:
+        if not self.is_modern:
+            if asked.what == "initialize":
+                tools = {"capabilities": {"tools": {"listChanged": True}}, "serverInfo": {"name": "s", "version": "1"}}
+                await talk.result({"protocolVersion": "2025-11-25", **tools}, mcp_session_id="s1")
+            elif not await legacy(asked, talk):
+                await talk.result(EMPTY)
+        elif asked.what == "initialize":
+            await talk.refuse(400, -32022, "Unsupported protocol version", {"supported": ["2026-07-28"]})
+        elif asked.what == "server/discover":
+            tools = {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {"listChanged": True}}}
+            await talk.result({"resultType": "complete", **tools})
+        elif asked.what == "subscriptions/listen":
+            await self.listen(asked, talk)
+        elif "mcp-session-id" in asked.headers:
+            await talk.refuse(404, -32600, "Session not found")
+        else:
+            self.levels.append(asked.message["params"]["_meta"].get("io.modelcontextprotocol/logLevel"))
+            await talk.result({**EMPTY, "resultType": "complete"})
+
+    async def listen(self, asked: Asked, talk: Talk) -> None:
+        self.listened = asked.message["params"]["notifications"]
+        meta = {"io.modelcontextprotocol/subscriptionId": asked.message["id"]}
+        params = {"notifications": self.listened, "_meta": meta}
+        method = "notifications/subscriptions/acknowledged"
+        await talk.stream(event({"jsonrpc": "2.0", "method": method, "params": params}))
+        self.listening.set()
+        await talk.gone()
+
+
+async def test_a_legacy_server_that_comes_back_as_a_modern_one_is_listened_to_as_before() -> None:
+    """SUB-11, SUB-15: with its log level and its subscriptions; and what may have changed is told."""
+    upgraded, changed, updated = Upgraded(), Heard[Any](), Heard[Any]()
+    async with (
+        scripted(upgraded.script) as server,
+        MCPClient.connect(server.url, tools_list_changed=changed, resource_updated=updated) as client,
+    ):
+        await client.subscribe_resource("r://a")
+        await client.set_logging_level("error")
+        upgraded.is_modern = True
+        assert (await client.call_tool("t")).content == []
+        assert client.revision == "2026-07-28"
+        await upgraded.listening.wait()
+        await changed.wait(1)
+        assert [params.uri for params in await updated.wait(1)] == ["r://a"]
+
+    assert upgraded.listened == {"toolsListChanged": True, "resourceSubscriptions": ["r://a"]}
+    assert upgraded.levels == ["error"]
+
+
+async def test_when_a_session_was_lost_whoever_listens_is_told_that_something_may_have_changed() -> None:
+    """SUB-15, in spirit: between two sessions there was nobody to hear of it."""
+    restarted, updated = Restarted(), Heard[Any]()
+    async with scripted(restarted.script) as server, MCPClient.connect(server.url, resource_updated=updated) as client:
+        await client.subscribe_resource("r://a")
+        restarted.forget()
+        await client.call_tool("t")
+        assert [params.uri for params in await updated.wait(1)] == ["r://a"]

@@ -7,18 +7,20 @@ from typing import Any
 import anyio
 import pytest
 
-from dedalus_mcp import ConnectionLost, HttpSse, MCPClient, McpError, StreamableHttp
+from dedalus_mcp import HttpSse, MCPClient, McpError, StreamableHttp
 from dedalus_mcp.errors import (
     AuthRequiredError,
     BadRequestError,
     DedalusError,
     MCPConnectionError,
     ServerError,
+    SessionExpiredError,
     TransportError,
 )
 from dedalus_mcp.types import ElicitRequestParams
 from dedalus_mcp_transports import http_sse
 from tests.client.counting import back_to, living_tasks
+from tests.interaction.reach import Heard
 from tests.transports.scripted_http import INFO, Asked, Script, ScriptedHttp, Talk, event, scripted
 
 OLDEST = "2024-11-05"
@@ -270,21 +272,113 @@ async def test_a_call_that_is_refused_fails_alone() -> None:
         assert (await client.list_tools()).tools == []
 
 
-async def test_open_calls_fail_at_once_when_the_stream_ends() -> None:
-    """B035: without a timeout."""
+class Dropping(Old):
+    """Ends its streams when a tool is called for the first time, and has a new session for each stream."""
 
-    async def then(old: Old, asked: Asked, talk: Talk) -> None:
-        await talk.answer(202)
-        old.cut.set()
+    def __init__(self, *, times: int = 1) -> None:
+        super().__init__(Dropping.drop)
+        self.left = times
+        self.dead = False
 
-    async with scripted(Old(then).script) as server, MCPClient.connect(HttpSse(server.url), timeout=None) as client:
-        with pytest.raises(ConnectionLost, match=r"ended the stream|lost the connection"):
+    async def script(self, asked: Asked, talk: Talk) -> None:
+        if asked.method == "GET" and self.dead:
+            await talk.answer(503, b"starting")
+            return
+        if asked.method == "GET":
+            self.cut = anyio.Event()
+        await super().script(asked, talk)
+
+    async def drop(self, asked: Asked, talk: Talk) -> None:
+        if self.left and asked.what in ("tools/call", "tools/list"):
+            self.left -= 1
+            await talk.answer(202)
+            self.cut.set()
+        else:
+            await answer(self, asked, talk)
+
+
+async def test_a_call_fails_at_once_when_the_stream_ends_and_the_next_one_has_another() -> None:
+    """B035, B067: without a timeout; the session is its stream, so both begin anew, with what the old one held."""
+    old, lost = Dropping(), Heard[SessionExpiredError]()
+    async with (
+        scripted(old.script) as server,
+        MCPClient.connect(HttpSse(server.url), timeout=None, on_session_lost=lost) as client,
+    ):
+        await client.subscribe_resource("r://a")
+        await client.set_logging_level("error")
+        with pytest.raises(SessionExpiredError, match=r"the session ended with its stream: .*(ended|lost)") as raised:
             await client.call_tool("t")
-        with pytest.raises(ConnectionLost):
+        assert raised.value.begun
+        assert (await client.call_tool("t")).content == []
+        await lost.wait(1)
+
+    asked_for = [asked.what for asked in server.asked]
+    assert asked_for[:5] == [
+        "GET",
+        "initialize",
+        "notifications/initialized",
+        "resources/subscribe",
+        "logging/setLevel",
+    ]
+    assert asked_for[5:9] == ["tools/call", "GET", "initialize", "notifications/initialized"]
+    assert sorted(asked_for[9:]) == ["logging/setLevel", "resources/subscribe", "tools/call"]
+
+
+async def test_what_only_reads_does_not_notice_that_the_stream_ended() -> None:
+    old = Dropping()
+    async with scripted(old.script) as server, MCPClient.connect(HttpSse(server.url), timeout=None) as client:
+        assert (await client.list_tools()).tools == []
+
+    assert server.count("tools/list") == 2
+    assert server.count("GET") == 2
+
+
+async def test_calls_that_find_the_stream_ended_share_one_new_session() -> None:
+    """B067."""
+    old = Dropping()
+    async with scripted(old.script) as server, MCPClient.connect(HttpSse(server.url), timeout=None) as client:
+        with pytest.raises(SessionExpiredError):
             await client.call_tool("t")
+        async with anyio.create_task_group() as group:
+            for _ in range(10):
+                group.start_soon(client.call_tool, "t")
+
+    assert server.count("initialize") == 2
 
 
-async def test_a_message_that_is_too_long_ends_the_connection() -> None:
+async def test_a_server_that_stays_away_is_told_as_it_is_and_tried_again_by_the_next_call() -> None:
+    old = Dropping()
+    async with scripted(old.script) as server, MCPClient.connect(HttpSse(server.url), timeout=None) as client:
+        with pytest.raises(SessionExpiredError):
+            await client.call_tool("t")
+        old.dead = True
+        with pytest.raises(ServerError, match="starting"):
+            await client.call_tool("t")
+        old.dead = False
+        assert (await client.call_tool("t")).content == []
+
+
+async def test_a_server_that_forgot_the_session_of_an_open_stream_gets_another() -> None:
+    """B067: it was restarted, and nobody told the stream."""
+    old, forgotten = Old(answer), False
+
+    async def script(asked: Asked, talk: Talk) -> None:
+        nonlocal forgotten
+        if asked.what == "tools/call" and forgotten:
+            forgotten = False
+            await talk.answer(404, b"no such session")
+        else:
+            await old.script(asked, talk)
+
+    async with scripted(script) as server, MCPClient.connect(HttpSse(server.url), timeout=None) as client:
+        forgotten = True
+        assert (await client.call_tool("t")).content == []
+
+    assert server.count("GET") == 2
+    assert server.count("tools/call") == 2
+
+
+async def test_a_message_that_is_too_long_ends_the_session() -> None:
     async def then(old: Old, asked: Asked, talk: Talk) -> None:
         await talk.answer(202)
         await old.push(talk.reply({"content": [{"type": "text", "text": "x" * 5000}]}))
@@ -292,7 +386,7 @@ async def test_a_message_that_is_too_long_ends_the_connection() -> None:
     async with scripted(Old(then).script) as server:
         target = HttpSse(server.url, max_message=4000)
         async with MCPClient.connect(target, timeout=None) as client:
-            with pytest.raises(ConnectionLost, match="longer than 4000 bytes"):
+            with pytest.raises(SessionExpiredError, match="longer than 4000 bytes"):
                 await client.call_tool("t")
 
 
@@ -345,7 +439,11 @@ async def hangs(asked: Asked, talk: Talk) -> None:
 async def test_opening_can_be_cancelled_at_any_point_and_leaves_nothing() -> None:
     """B097."""
     await cancelled_while(hangs, "GET", HttpSse)
-    await cancelled_while(Old(endpoint="/other").script, "initialize", HttpSse)
+
+    async def never_greets(asked: Asked, talk: Talk) -> None:
+        await (talk.answer(202) if asked.method == "POST" else Old().script(asked, talk))
+
+    await cancelled_while(never_greets, "initialize", HttpSse)
 
     async def only_the_stream_hangs(asked: Asked, talk: Talk) -> None:
         await (hangs(asked, talk) if asked.method == "GET" else talk.answer(405))

@@ -20,11 +20,10 @@ from functools import partial
 import anyio
 
 from dedalus_mcp.errors import MCPConnectionError, RemoteProtocolError
-from dedalus_mcp.transport import Received, Undelivered
+from dedalus_mcp.transport import Undelivered
+from dedalus_mcp_transports.http_duplex import HttpDuplex
 from dedalus_mcp_transports.http_failures import Answer, failure, reply_ids
-from dedalus_mcp_transports.http_inbox import Inbox
 from dedalus_mcp_transports.http_outgoing import Outgoing, Words, peek
-from dedalus_mcp_transports.http_posts import Posts
 from dedalus_mcp_transports.http_sender import Response, Sender
 from dedalus_mcp_transports.http_stream import EventStream, Reconnect
 
@@ -38,12 +37,11 @@ MAX_POSTS = 256
 INITIALIZED_SECONDS = 5.0
 # How long a stream may stay open after its reply, in the hope that its connection can be used again.
 LINGER_SECONDS = 0.5
-DELETE_SECONDS = 1.4
 # What a server says to a GET that may be different later.  409: it has not yet seen the last one end.
 _PASSING = (408, 409, 425, 429, 500, 502, 503, 504)
 
 
-class HttpConnection:
+class HttpConnection(HttpDuplex):
     """A `Duplex` whose frames travel by HTTP.
 
     Args:
@@ -54,20 +52,14 @@ class HttpConnection:
     """
 
     def __init__(self, sender: Sender, *, listen: bool | None, reconnect: Reconnect, max_message: int) -> None:
-        self._sender = sender
+        super().__init__(sender, max_message)
         self._listens = listen
         self._useful = False
         self._reconnect = reconnect
-        self._max_message = max_message
         self._words = Words()
-        self._inbox = Inbox()
-        sender.asking = self._inbox.asking
-        self._posts = Posts(self._post)
         self._calls: dict[int | str, tuple[Outgoing, anyio.CancelScope]] = {}
         self._room = anyio.CapacityLimiter(MAX_POSTS)
         self._listener: anyio.CancelScope | None = None
-        self._closed = False
-        self._over = anyio.Event()
 
     def hear_unasked(self) -> None:
         """See `Duplex`: whatever a server says by itself, it says on the GET stream."""
@@ -75,15 +67,10 @@ class HttpConnection:
 
     # The duplex.
 
-    async def receive(self) -> Sequence[Received]:
-        """Wait for what has arrived over any of the streams."""
-        return await self._inbox.take()
-
     async def send(self, frames: Sequence[bytes]) -> None:
         """Begin to send these frames; only `notifications/initialized` is waited for, within bounds."""
         for frame in frames:
-            if self._closed:
-                raise anyio.ClosedResourceError("the HTTP connection is closed")
+            self._check_open()
             out = peek(frame)
             if out.method is None:
                 self._posts.post(out)
@@ -100,27 +87,11 @@ class HttpConnection:
             else:
                 self._posts.tell(out)
 
-    async def aclose(self) -> None:
-        """End every stream and the session, within two seconds."""
-        if self._closed:
-            await self._over.wait()
-            return
-        self._closed = True
-        self._inbox.close()
-        try:
-            self._posts.cancel()
-            with anyio.move_on_after(DELETE_SECONDS, shield=True):
-                await self._posts.wait()
-                await self._delete()
-            await self._sender.aclose()
-        finally:
-            self._over.set()
-
     def _post_headers(self, out: Outgoing) -> dict[str, str]:
         accept = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
         return accept | self._words.headers(out)
 
-    async def _delete(self) -> None:
+    async def _say_goodbye(self) -> None:
         """End the session.  Whatever the server says to that, it is over for us (B040, B089)."""
         if self._words.session is None or self._words.modern:
             return

@@ -2,8 +2,9 @@
 
     begin() ──▶ GET ──▶ the first event says where to POST ··· message events ──▶ inbox ──▶ receive()
     send(frame) ──▶ a POST there, accepted ──▶ its reply comes on the stream
+    it breaks ──▶ the session is lost ──▶ another `initialize` ──▶ another GET
 
-The session is the stream: when that breaks, the connection is over, and there is nothing to resume.
+The session is the stream: there is nothing to resume, only to begin anew.
 
 Layer: L5.
 Source: MCP 2024-11-05, basic/transports, "HTTP with SSE".
@@ -13,16 +14,17 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from contextlib import nullcontext
 from functools import partial
 from urllib.parse import urljoin
 
 import anyio
 
-from dedalus_mcp.errors import MCPConnectionError, RemoteProtocolError, TransportError
-from dedalus_mcp.transport import Received, Undelivered
-from dedalus_mcp_transports.http_inbox import Inbox
+from dedalus_mcp.errors import MCPConnectionError, RemoteProtocolError, SessionExpiredError, TransportError
+from dedalus_mcp.transport import Undelivered
+from dedalus_mcp_transports.http_duplex import HttpDuplex
+from dedalus_mcp_transports.http_failures import reply_ids
 from dedalus_mcp_transports.http_outgoing import Outgoing, peek
-from dedalus_mcp_transports.http_posts import Posts
 from dedalus_mcp_transports.http_sender import Response, Sender, same_origin
 from dedalus_mcp_transports.sse import Event, Events
 
@@ -38,10 +40,31 @@ ENDPOINT_SECONDS = 10.0
 MAX_ENDPOINT = 2048
 # How long `initialized` may hold up all else.
 INITIALIZED_SECONDS = 5.0
-CLOSING_SECONDS = 1.0
 
 
-class SseConnection:
+class _Stream:
+    """One stream, which is one session.
+
+    Attributes:
+        scope: Ends it.
+        endpoint: Where its messages go; None before the server has said so.
+        settled: Set when that is known, or never will be.
+        fault: What ended it; None as long as it has not.
+        calls: The calls that wait for a reply on it, by their ids as text.
+        greeted: Whether `initialize` was sent in it: the next one is for another.
+    """
+
+    def __init__(self, max_message: int) -> None:
+        self.scope: anyio.CancelScope | None = None
+        self.events = Events(max_message)
+        self.endpoint: str | None = None
+        self.settled = anyio.Event()
+        self.fault: Exception | None = None
+        self.calls: dict[str, int | str] = {}
+        self.greeted = False
+
+
+class SseConnection(HttpDuplex):
     """A `Duplex` on one stream and many POSTs.  Await `begin` first.
 
     Args:
@@ -50,18 +73,9 @@ class SseConnection:
     """
 
     def __init__(self, sender: Sender, *, max_message: int) -> None:
-        self._sender = sender
-        self._max_message = max_message
-        self._events = Events(max_message)
-        self._inbox = Inbox()
-        sender.asking = self._inbox.asking
-        self._posts = Posts(self._post)
+        super().__init__(sender, max_message)
         self._room = anyio.CapacityLimiter(MAX_POSTS)
-        self._endpoint: str | None = None
-        self._begun = anyio.Event()  # or failed
-        self._fault: Exception | None = None
-        self._closed = False
-        self._over = anyio.Event()
+        self._stream = _Stream(max_message)
 
     async def begin(self) -> None:
         """Open the stream and wait until the server has said where to send messages.
@@ -69,92 +83,97 @@ class SseConnection:
         Raises:
             MCPConnectionError: It cannot be opened, or is no such stream; nothing is left open.
         """
-        self._posts.start(self._listen)
         try:
-            with anyio.move_on_after(ENDPOINT_SECONDS):
-                await self._begun.wait()
-            if self._endpoint is None:
-                raise self._fault or TransportError(f"{self._sender.where} does not say where to send messages")
+            await self._open()
         except BaseException:
             with anyio.CancelScope(shield=True):
                 await self.aclose()
             raise
 
-    # The duplex.
-
-    async def receive(self) -> Sequence[Received]:
-        """Wait for what has arrived."""
-        return await self._inbox.take()
-
     async def send(self, frames: Sequence[bytes]) -> None:
         """Begin to send these frames; only `notifications/initialized` is waited for, within bounds."""
         for frame in frames:
-            if self._closed:
-                raise anyio.ClosedResourceError("the HTTP connection is closed")
-            if self._fault is not None:
-                raise anyio.BrokenResourceError(str(self._fault))
+            self._check_open()
             out = peek(frame)
-            if out.method is None:
-                self._posts.post(out)
-            elif out.id is not None:
+            if out.id is not None and out.method is not None:
                 self._posts.start(partial(self._call, out, out.id))
+            elif self._stream.fault is not None:
+                logger.debug("%s is for a session that has ended", out.method or "a reply")
+            elif out.method is None:
+                self._posts.post(out)
             elif out.method == "notifications/initialized":
                 await self._posts.deliver(out, INITIALIZED_SECONDS)
             else:
                 self._posts.tell(out)
 
-    async def aclose(self) -> None:
-        """End the stream, and the session with it, within two seconds."""
-        if self._closed:
-            await self._over.wait()
-            return
-        self._closed = True
-        self._inbox.close()
-        try:
-            self._posts.cancel()
-            with anyio.move_on_after(CLOSING_SECONDS, shield=True):
-                await self._posts.wait()
-            await self._sender.aclose()
-        finally:
-            self._over.set()
-
     # What goes.
 
     async def _post(self, out: Outgoing) -> None:
+        await self._post_in(self._stream, out)
+
+    async def _post_in(self, stream: _Stream, out: Outgoing) -> None:
         headers = {"content-type": "application/json"}
-        async with self._sender.request("POST", headers, out.frame, url=self._endpoint) as response:
-            await response.accepted(self._max_message, in_session=False)
+        async with self._sender.request("POST", headers, out.frame, url=stream.endpoint) as response:
+            await response.accepted(self._max_message, in_session=stream.greeted)
 
     async def _call(self, out: Outgoing, id: int | str) -> None:
-        async with self._room:
+        # A new session must not wait for calls that may themselves be waiting for it.
+        async with nullcontext() if out.method == "initialize" else self._room:
+            stream = self._stream
             try:
-                await self._post(out)
+                if out.method == "initialize":
+                    stream = await self._greeted()
+                elif stream.fault is not None:
+                    raise _expired(stream.fault)
+                stream.calls[str(id)] = id
+                await self._post_in(stream, out)
             except Exception as error:  # noqa: BLE001 - raised where the call is waited for
+                stream.calls.pop(str(id), None)
                 self._inbox.put([Undelivered(id, error)])
+
+    async def _greeted(self) -> _Stream:
+        """Return the stream of the session that begins: the first is open, any other is opened now."""
+        if self._stream.greeted or self._stream.fault is not None:
+            if self._stream.scope is not None:
+                self._stream.scope.cancel()
+            self._stream = _Stream(self._max_message)
+            await self._open()
+        self._stream.greeted = True
+        return self._stream
 
     # What comes.
 
-    async def _listen(self) -> None:
+    async def _open(self) -> None:
+        stream = self._stream
+        stream.scope = self._posts.start(partial(self._listen, stream))
+        with anyio.move_on_after(ENDPOINT_SECONDS):
+            await stream.settled.wait()
+        if stream.endpoint is None:
+            raise stream.fault or TransportError(f"{self._sender.where} does not say where to send messages")
+
+    async def _listen(self, stream: _Stream) -> None:
         try:
             async with self._sender.request("GET", {"accept": "text/event-stream"}) as response:
                 if response.status != 200 or response.media_type != "text/event-stream":
                     raise await response.refusal(None, in_session=False)
-                await self._read(response)
-            fault: Exception = self._fault or MCPConnectionError(f"{self._sender.where} ended the stream")
+                await self._read(stream, response)
+            fault: Exception = stream.fault or MCPConnectionError(f"{self._sender.where} ended the stream")
         except Exception as error:  # noqa: BLE001 - raised where the connection is used
             fault = error
         finally:
-            self._begun.set()
-        self._fault = fault
-        self._inbox.end(str(fault))
+            stream.settled.set()
+        stream.fault = fault
+        lost = list(stream.calls.values())
+        stream.calls.clear()
+        self._inbox.put([Undelivered(id, _expired(fault, begun=True)) for id in lost])
 
-    async def _read(self, response: Response) -> None:
+    async def _read(self, stream: _Stream, response: Response) -> None:
         async def take(chunk: bytes) -> float | None:
             try:
-                for event in self._events.feed(chunk):
-                    self._take(event)
+                for event in stream.events.feed(chunk):
+                    self._take(stream, event)
             except (RemoteProtocolError, MCPConnectionError) as error:
-                self._fault = error
+                stream.fault = error
                 return 0
             if self._inbox.full:
                 await self._inbox.ready()
@@ -162,11 +181,13 @@ class SseConnection:
 
         await response.read(take)
 
-    def _take(self, event: Event) -> None:
-        if self._endpoint is None:
-            self._endpoint = self._announced(event)
-            self._begun.set()
+    def _take(self, stream: _Stream, event: Event) -> None:
+        if stream.endpoint is None:
+            stream.endpoint = self._announced(event)
+            stream.settled.set()
         elif event.is_message:
+            for id in reply_ids(event.data):
+                stream.calls.pop(id, None)
             self._inbox.put([event.data])
 
     def _announced(self, event: Event) -> str:
@@ -190,3 +211,10 @@ class SseConnection:
                 f"{where} wants messages to be sent to another origin, which is not done: {said!r:.160}"
             )
         return endpoint
+
+
+def _expired(fault: Exception, *, begun: bool = False) -> SessionExpiredError:
+    """What a call of a session raises whose stream has ended; where it was `begun`, it may have run."""
+    error = SessionExpiredError(f"the session ended with its stream: {fault}")
+    error.begun = begun
+    return error
