@@ -46,6 +46,7 @@ __all__ = (
     "Ask",
     "ElicitationAnswer",
     "ElicitationHandler",
+    "NoAnswer",
     "SamplingAnswer",
     "SamplingHandler",
     "UrlElicitationHandler",
@@ -78,6 +79,10 @@ SamplingHandler: TypeAlias = Callable[[CreateMessageRequestParams], SamplingAnsw
 
 Ask: TypeAlias = Callable[[], Awaitable[InputResponse]]
 """Asks whoever knows, and returns the answer as it may be sent."""
+
+
+class NoAnswer(TypeError, ValueError):
+    """What a handler returned is no answer to what it was asked: its author's fault, not the server's."""
 
 
 class Answers:
@@ -204,8 +209,7 @@ def legal(question: InputRequest, answer: Any) -> InputResponse:
     Raises:
         McpError: The answer is this error; or -32602, its content does not fit the form, and the
             message names the field.
-        TypeError: It is no answer to that question.
-        ValueError: A root is no ``file:`` URI.
+        NoAnswer: It is no answer to that question, or has a root that is none.
     """
     if isinstance(answer, ErrorData):
         raise McpError(answer)
@@ -215,7 +219,10 @@ def legal(question: InputRequest, answer: Any) -> InputResponse:
         if not isinstance(answer, CreateMessageResult):
             raise _no_answer("a sampling", answer, "CreateMessageResult, ErrorData")
         return answer
-    roots = roots_result(answer.roots if isinstance(answer, ListRootsResult) else answer)
+    try:
+        roots = roots_result(answer.roots if isinstance(answer, ListRootsResult) else answer)
+    except (TypeError, ValueError) as error:
+        raise NoAnswer(str(error)) from error
     return answer if isinstance(answer, ListRootsResult) else roots
 
 
@@ -230,8 +237,8 @@ def _legal_elicitation(params: ElicitRequestParams | ElicitRequestURLParams, ans
     return ElicitResult(action="accept", content=content, meta=answer.meta)
 
 
-def _no_answer(kind: str, answer: object, expected: str) -> TypeError:
-    return TypeError(f"{kind} handler returned {answer!r:.80}; legal: {expected}")
+def _no_answer(kind: str, answer: object, expected: str) -> NoAnswer:
+    return NoAnswer(f"{kind} handler returned {answer!r:.80}; legal: {expected}")
 
 
 def _is_mapping(value: Any) -> TypeGuard[Mapping[str, Any]]:

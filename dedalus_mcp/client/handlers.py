@@ -8,15 +8,16 @@ Layer: L4.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import Any, Final
 
 import msgspec
 
-from dedalus_mcp.client.answers import Answers, Ask
+from dedalus_mcp.client.answers import Answers, Ask, NoAnswer
 from dedalus_mcp.client.delivery import Deliveries
 from dedalus_mcp.client.notices import Callbacks, Notices
-from dedalus_mcp.errors import INVALID_PARAMS, METHOD_NOT_FOUND, McpError
+from dedalus_mcp.errors import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, McpError
 from dedalus_mcp.jsonrpc.inbound import Inbound
 from dedalus_mcp.jsonrpc.messages import Notice
 from dedalus_mcp.jsonrpc.peer import Peer
@@ -37,6 +38,8 @@ from dedalus_mcp.types.revisions import LATEST_LEGACY, shape
 from dedalus_mcp.types.rounds import InputRequest, InputResponse
 
 __all__ = ("Handlers",)
+
+logger = logging.getLogger("dedalus_mcp")
 
 _QUESTIONS: Final[dict[str, tuple[Method[Any, Any], Callable[..., InputRequest]]]] = {
     ELICITATION_CREATE.name: (ELICITATION_CREATE, ElicitRequest),
@@ -87,7 +90,7 @@ class Handlers:
             question = request(params=method.decode_params(call.params))
         except (msgspec.DecodeError, RecursionError) as error:
             raise McpError(INVALID_PARAMS, f"Invalid params: {error!s:.200}") from None
-        return self._answered(self.answers.prepare(question))
+        return self._answered(call.method, self.answers.prepare(question))
 
     def frees_others(self, call: Inbound) -> bool:
         """Never: a server's calls do not wait for each other here."""
@@ -97,7 +100,11 @@ class Handlers:
         """Take a notice of the server."""
         self.notices.hear(notice)
 
-    async def _answered(self, ask: Ask) -> InputResponse:
-        with self.peer.clocks_stopped():
-            answer = await ask()
+    async def _answered(self, method: str, ask: Ask) -> InputResponse:
+        try:
+            with self.peer.clocks_stopped():
+                answer = await ask()
+        except NoAnswer as error:  # which of the two is at fault the server may know, and no more
+            logger.exception("a handler gave no answer to %s", method)
+            raise McpError(INTERNAL_ERROR, f"The client's handler gave no legal answer to {method}") from error
         return shape(answer, self.revision)
