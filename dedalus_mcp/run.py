@@ -40,6 +40,9 @@ __all__ = ("Hosted", "asgi_app", "conversation", "is_target", "run", "serve", "s
 Transport: TypeAlias = str | Host | Target | Duplex
 """What a server can be served on: a transport by name, or an object that is one."""
 
+ENTRY_POINTS = "dedalus_mcp.transports"
+"""Where distributions name transports: each is what makes one when it is called, without arguments."""
+
 logger = logging.getLogger("dedalus_mcp")
 
 # A sync tool may be in the middle of something when the client goes.  It gets this long, in
@@ -97,15 +100,25 @@ def _opened(server: MCPServer, transport: Transport, settings: Mapping[str, Any]
 
         return ServerStdio()
     if isinstance(transport, str):
-        raise ValueError(
-            f"Unsupported transport {transport!r:.80}; legal are 'stdio', 'streamable-http', or a transport object"
-        )
+        return _installed(transport)
     if _is_host(transport):
         from dedalus_mcp_transports.http_serve import HttpServer  # noqa: PLC0415 - likewise
 
         if isinstance(transport, HttpServer):
             return msgspec.structs.replace(transport, settings=_completed(server, transport.settings))
     return transport
+
+
+def _installed(name: str) -> Host | Target | Duplex:
+    """Return a transport of somebody else's by the name that its distribution gives it."""
+    from importlib.metadata import entry_points  # noqa: PLC0415 - loaded where it is used
+
+    found = entry_points(group=ENTRY_POINTS)
+    for point in found.select(name=name):
+        made: Host | Target | Duplex = point.load()()
+        return made
+    legal = ", ".join(map(repr, ("stdio", "streamable-http", *sorted(found.names))))
+    raise ValueError(f"Unsupported transport {name!r:.80}; legal are {legal}, or a transport object")
 
 
 def _completed(server: MCPServer, settings: HttpSettings) -> HttpSettings:

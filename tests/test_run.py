@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import signal
 import subprocess
 import sys
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -102,6 +104,30 @@ async def test_a_target_is_opened_and_served() -> None:
         async with anyio.create_task_group() as group:
             group.start_soon(offering().serve, There())
             async with MCPClient.connect(near) as client:
+                await client.ping()
+
+
+async def test_a_transport_of_somebody_elses_is_found_by_the_name_that_its_distribution_gives_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = "from dedalus_mcp_transports.memory import pair\nnear, far = pair()\ndef fly(): return far\n"
+    (tmp_path / "carrier_pigeon.py").write_text(made)
+    info = tmp_path / "carrier_pigeon-1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: carrier-pigeon\nVersion: 1\n")
+    (info / "entry_points.txt").write_text("[dedalus_mcp.transports]\npigeon = carrier_pigeon:fly\n")
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    monkeypatch.delitem(sys.modules, "carrier_pigeon", raising=False)
+
+    with pytest.raises(ValueError, match="'stdio', 'streamable-http', 'pigeon', or a transport object"):
+        await serve(offering(), "swallow")
+    with pytest.raises(TypeError, match="Unsupported settings for 'pigeon': port"):
+        await serve(offering(), "pigeon", {"port": 1})
+    near = importlib.import_module("carrier_pigeon").near
+    with anyio.fail_after(20):
+        async with anyio.create_task_group() as group:
+            group.start_soon(serve, offering(), "pigeon")
+            async with MCPClient.connect(near, revision="2025-11-25") as client:
                 await client.ping()
 
 

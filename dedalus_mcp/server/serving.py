@@ -49,7 +49,8 @@ class Serving:
             transport: "stdio"; "streamable-http", or "http" for short, on 127.0.0.1 and port 8000 or `PORT`, with
                 `settings`; an `HttpServer`, which has its own; something that opens the program's own
                 connection, such as `ServerStdio(max_frame=...)`; or a connection (`Duplex`) to serve
-                one client on, which no signal ends.
+                one client on, which no signal ends.  Also the name under which a distribution has
+                what makes one of these, in the group of entry points `dedalus_mcp.transports`.
             settings: The fields of `HttpServer` and of `HttpSettings`, such as `host`, `port` and `path`.
 
         Raises:
