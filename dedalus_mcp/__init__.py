@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from dedalus_mcp.server.audit import AskRecord as AskRecord
     from dedalus_mcp.server.changes import SubscriptionBus as SubscriptionBus
     from dedalus_mcp.server.config import ElicitationConfig as ElicitationConfig
+    from dedalus_mcp.server.config import PingConfig as PingConfig
     from dedalus_mcp.server.config import ServerConfig as ServerConfig
     from dedalus_mcp.server.context import Context as Context
     from dedalus_mcp.server.context import get_context as get_context
@@ -117,6 +118,7 @@ _HOME = {
     "McpError": "dedalus_mcp.errors",
     "MemoryCache": "dedalus_mcp.client.cache",
     "Middleware": "dedalus_mcp.server.middleware",
+    "PingConfig": "dedalus_mcp.server.config",
     "PromptSpec": "dedalus_mcp.server.specs",
     "RequestTimeout": "dedalus_mcp.errors",
     "ResourceNotFound": "dedalus_mcp.errors",
@@ -190,6 +192,7 @@ __all__ = (
     "McpError",
     "MemoryCache",
     "Middleware",
+    "PingConfig",
     "PromptSpec",
     "RequestTimeout",
     "ResourceNotFound",

@@ -122,8 +122,9 @@ class Answering:
             carrier = call.channel.carrier
             principal = None if carrier is None else carrier.principal
             self.client = Session(self.server, call.peer, self.session.agreed, principal)
-            self.server.sessions.here().add(self.client)
-            call.peer.at_end(partial(self.server.sessions.here().discard, self.client))
+            clients = self.server.sessions.here()
+            clients[self.client] = None
+            call.peer.at_end(partial(clients.pop, self.client))
         return shape(result, result.protocolVersion)
 
     def _handled(self, method: str) -> Handled | None:

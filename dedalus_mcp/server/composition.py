@@ -87,6 +87,7 @@ class Including(Telling):
     listeners: Listeners
 
     def __init__(self) -> None:
+        super().__init__()
         self.includes: tuple[MCPServer, ...] = ()
         self.before_lists: tuple[Callable[[str], Awaitable[None]], ...] = ()
         self._outer: tuple[MCPServer, ...] = ()

@@ -6,14 +6,15 @@ Layer: L4.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import msgspec
 
 from dedalus_mcp.jsonrpc.peer import Limits
 from dedalus_mcp.server.hints import CACHEABLE, CacheHint
+from dedalus_mcp.server.sessions import Session
 
-__all__ = ("ElicitationConfig", "ParkingConfig", "ServerConfig")
+__all__ = ("ElicitationConfig", "ParkingConfig", "PingConfig", "ServerConfig")
 
 MAX_SUGGESTIONS = 100
 """Values in one answer to `completion/complete`, at most (MCP, server/utilities/completion)."""
@@ -61,12 +62,53 @@ class ParkingConfig(msgspec.Struct, frozen=True, kw_only=True):
                 raise ValueError(f"{name} must not be negative, but is {getattr(self, name)!r}")
 
 
+class PingConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """How clients are asked whether they are there, see `MCPServer.start_ping_heartbeat`.
+
+    Attributes:
+        interval: How long from one question to the next, in seconds.
+        jitter: By which part of that it varies, 0 to 1: many servers should not ask in step.
+        timeout: How long to wait for an answer, in seconds.
+        phi_threshold: The suspicion from which on a silent client is suspect, see `dedalus_mcp.server.suspicion`:
+            at 5, one silence in 100,000 is as long.
+        failure_budget: How many questions in a row may go without an answer; with the last the client is down.
+        history: How many intervals between answers are remembered.
+        max_concurrency: How many clients are asked at a time.
+        on_suspect: Told of a suspect client, and of phi, once until it answers.
+        on_down: Told of one that is down, likewise.  Both are plain functions, called in the event loop.
+
+    Raises:
+        ValueError: A number is out of bounds.
+    """
+
+    interval: float = 5.0
+    jitter: float = 0.2
+    timeout: float = 2.0
+    phi_threshold: float = 5.0
+    failure_budget: int = 3
+    history: int = 32
+    max_concurrency: int = 100
+    on_suspect: Callable[[Session, float], None] | None = None
+    on_down: Callable[[Session], None] | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("interval", "timeout", "phi_threshold"):
+            if not 0 < getattr(self, name) < math.inf:
+                raise ValueError(f"{name} must be more than 0, and finite, not {getattr(self, name)!r}")
+        if not 0 <= self.jitter <= 1:
+            raise ValueError(f"jitter must be from 0 to 1, not {self.jitter!r}")
+        for name, least in (("failure_budget", 1), ("history", 2), ("max_concurrency", 1)):
+            if getattr(self, name) < least:
+                raise ValueError(f"{name} must be at least {least}, not {getattr(self, name)!r}")
+
+
 class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
     """The settings of a server.
 
     Attributes:
         elicitation: How the user is asked.
         parking: The bounds of calls that ask in rounds.
+        ping: How clients are asked whether they are there.
         pagination_limit: Items on one page of a list, at most.
         completion_limit: Suggestions in one answer, at most; the protocol allows no more than 100 (COMP-04).
         max_resource_stream: Bytes or characters of a resource that is given piece by piece, at most; it is
@@ -93,6 +135,7 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     elicitation: ElicitationConfig = ElicitationConfig()
     parking: ParkingConfig = ParkingConfig()
+    ping: PingConfig = PingConfig()
     pagination_limit: int = 50
     completion_limit: int = MAX_SUGGESTIONS
     max_resource_stream: int = 16 << 20

@@ -49,6 +49,9 @@ __all__ = ("Intercepting",)
 
 logger = logging.getLogger("dedalus_mcp")
 
+HANDLERS = frozenset({"tools/call", "prompts/get", "resources/read", "completion/complete"})
+"""The methods that are answered by code of the author's."""
+
 MAX_NOTICES = 256
 """Notices of one session that may be in its middleware at once; one more is dropped.  Clients send a handful."""
 
@@ -156,9 +159,8 @@ class Intercepting(Answering):
 
     def _lifespan_for(self, method: str) -> SessionLifespan | None:
         """What is set up for the session, if code of the author's runs, which may use it."""
-        if method == "subscriptions/listen" or super()._handled(method) is None:
-            return None
-        return self.server.session_lifespan
+        runs = method in HANDLERS or (method == "tools/list" and self.server.tools.conditional)
+        return self.server.session_lifespan if runs else None
 
     async def _call(self, method: str, handled: Handled | None, server: MCPServer, params: Any) -> Any:
         """Let a call through the middleware."""

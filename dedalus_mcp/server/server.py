@@ -22,6 +22,7 @@ from dedalus_mcp.server.lifespan import Lifespan
 from dedalus_mcp.server.listeners import Listeners
 from dedalus_mcp.server.middleware import Chain, Middleware
 from dedalus_mcp.server.parking import Parking
+from dedalus_mcp.server.pinging import Pinging
 from dedalus_mcp.server.prompts import Prompts
 from dedalus_mcp.server.requests import Requests
 from dedalus_mcp.server.resources import Resources
@@ -68,7 +69,7 @@ if TYPE_CHECKING:
 __all__ = ("MCPServer",)
 
 
-class MCPServer(Including, Requests, Serving):
+class MCPServer(Including, Pinging, Requests, Serving):
     """A Model Context Protocol server.
 
     Args:
@@ -121,7 +122,7 @@ class MCPServer(Including, Requests, Serving):
         middleware: As given; `add` adds one.
         request_middleware: Likewise.
         session_lifespan: What enters it, and leaves it; None without one.
-        sessions: The clients that have begun a session, for each event loop.
+        sessions: The clients that have begun a session, for each event loop, oldest first.
         tools: The registered tools.
         prompts: The registered prompts.
         resources: The registered resources and resource templates.
@@ -165,7 +166,7 @@ class MCPServer(Including, Requests, Serving):
         self.middleware = Chain(middleware)
         self.request_middleware = Chain(request_middleware, changes_params=False)
         self.session_lifespan = None if session_lifespan is None else SessionLifespan(session_lifespan)
-        self.sessions: PerLoop[set[Session]] = PerLoop(set)
+        self.sessions: PerLoop[dict[Session, None]] = PerLoop(dict)
         self.config = config or ServerConfig()
         self.info = Implementation(
             name=name, version=version or "0", title=title, websiteUrl=website_url, icons=icons_of(icons)
