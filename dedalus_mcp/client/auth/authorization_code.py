@@ -59,7 +59,9 @@ class AuthorizationCode:
             request = AuthorizationRequest.to(
                 flow.server, endpoint, client_id=client.id, redirect_uri=landing.uri, more={**flow.scope, **resource}
             )
+            await self._registration.doubt(flow, doubtful=True)
             code = request.code_in(await landing.send(request.url, request.state))
+            await self._registration.doubt(flow, doubtful=False)
         form = {
             "grant_type": "authorization_code",
             "code": code,

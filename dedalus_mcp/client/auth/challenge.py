@@ -81,14 +81,23 @@ def parse_www_authenticate(*headers: str) -> tuple[WWWAuthenticateChallenge, ...
     return tuple(found)
 
 
-def token_challenge(*headers: str) -> WWWAuthenticateChallenge | None:
+def token_challenge(*headers: str, scheme: str = "bearer") -> WWWAuthenticateChallenge | None:
     """Return the challenge that asks for a token; None if there is none.
 
-    A server that takes both kinds of token says `Bearer` and `DPoP`; where both are there, the one
-    that says most is returned.
+    A server that takes both kinds of token says `Bearer` and `DPoP`, and may say the rest only once.
+
+    Args:
+        headers: The headers.
+        scheme: The scheme to prefer, in lower case; what the other challenge says besides is added to it.
     """
     wanted = [each for each in parse_www_authenticate(*headers) if each.is_for("bearer", "dpop")]
-    return max(wanted, key=lambda each: len(each.params), default=None)
+    if not wanted:
+        return None
+    wanted.sort(key=lambda each: not each.is_for(scheme))
+    params: dict[str, str] = {}
+    for each in reversed(wanted):
+        params |= each.params
+    return WWWAuthenticateChallenge(wanted[0].scheme, MappingProxyType(params))
 
 
 def _challenges(text: str) -> Iterator[WWWAuthenticateChallenge]:

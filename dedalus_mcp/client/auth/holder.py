@@ -19,7 +19,7 @@ from functools import partial
 
 from dedalus_mcp.client.auth.challenge import WWWAuthenticateChallenge
 from dedalus_mcp.client.auth.discovery import Discovered, discover
-from dedalus_mcp.client.auth.failures import AuthError, TokenError
+from dedalus_mcp.client.auth.failures import AuthConfigError, AuthError, TokenError
 from dedalus_mcp.client.auth.fetching import Fetcher
 from dedalus_mcp.client.auth.flight import Flight
 from dedalus_mcp.client.auth.grant import Flow, Grant, Proof
@@ -85,9 +85,13 @@ class Holder:
 
     def covers(self, url: str) -> bool:
         """Whether the token is meant for this URL: one of the resource's, or the server's own."""
-        if self._login is None or self._login.resource is None:
+        if is_within(url, self.server):
+            return True
+        if self._login is None:
+            return False
+        if self._login.resource is None:  # 2025-03-26 knows no narrower word for it than the host
             return origin(url) == origin(self.server)
-        return is_within(url, self._login.resource) or is_within(url, self.server)
+        return is_within(url, self._login.resource)
 
     async def usable(self) -> Login | None:
         """Return the login, renewed if it is about to end; None if there is none.
@@ -172,12 +176,8 @@ class Holder:
         elsewhere = await self._newer()
         if elsewhere is not None:
             return elsewhere
-        found = self._found = await self._discover(challenge, revision)
+        found = await self._find(challenge, revision)
         login = self._login
-        if login is not None and login.issuer != found.server.issuer:  # nothing of one is for another (AUTH-30)
-            self._asked.clear()
-            login = None
-            await self._keep(None)
         if login is not None and login.token.refresh_token is not None and not anew:
             try:
                 return await self._refresh(found, login)
@@ -189,8 +189,18 @@ class Holder:
     async def _widen(self, used: Login, challenge: WWWAuthenticateChallenge, revision: str) -> Login:
         if self._login is not used and self._login is not None:
             return self._login
+        return await self._obtain(await self._find(challenge, revision), challenge.scopes)
+
+    async def _find(self, challenge: WWWAuthenticateChallenge | None, revision: str) -> Discovered:
+        """Find out who gives tokens now; a login of anybody else is forgotten (AUTH-30)."""
         found = self._found = await self._discover(challenge, revision)
-        return await self._obtain(found, challenge.scopes)
+        bound = found.resource is not None and found.resource.dpop_bound_access_tokens_required
+        if self._terms.proof is None and (bound or (challenge is not None and challenge.is_for("dpop"))):
+            raise AuthConfigError(f"{self.server} takes only tokens that are bound to a key: give proof=DPoP()")
+        if self._login is not None and self._login.issuer != found.server.issuer:
+            self._asked.clear()
+            await self._keep(None)
+        return found
 
     async def _discover(self, challenge: WWWAuthenticateChallenge | None, revision: str) -> Discovered:
         if self._terms.metadata is not None:

@@ -125,14 +125,18 @@ class OAuth(httpx.Auth):
         login = await holder.usable() or await holder.renew(None, None, revision="")
         return login.token
 
-    async def forget(self) -> None:
+    async def forget(self, url: str | None = None) -> None:
         """Forget the token, here and where it is kept; the next request gets another one.
+
+        Args:
+            url: The MCP server; None for the one that is known already, if any.
 
         Raises:
             AuthError: The storage fails.
+            ValueError: It is another one than the one that is known.
         """
-        if self._holder is not None:
-            await self._holder.forget()
+        if url is not None or self._holder is not None:
+            await self._holder_for(url).forget()
 
     # httpx.
 
@@ -152,18 +156,18 @@ class OAuth(httpx.Auth):
         """
         url = str(request.url)
         holder = self._holder = self._holder or Holder(canonical(url), self._terms)
+        login = await holder.usable()
         if not holder.covers(url):
             yield request
             return
         attempt = _Attempt(holder, request.headers.get("mcp-protocol-version", ""))
-        login = await holder.usable()
         renonced = False
         while True:
             self._show(request, login)
             response = yield request
             challenge = self._challenge(request, response)
-            if challenge is None:
-                return
+            if challenge is None or (request.method == "DELETE" and self._terms.grant.interactive):
+                return  # nobody is asked to sign in only to leave
             if self._proof is not None and not renonced and challenge.error == "use_dpop_nonce":
                 renonced = True
             else:
@@ -198,7 +202,7 @@ class OAuth(httpx.Auth):
         if response.status_code not in (401, 403):
             return None
         headers = response.headers.get_list("www-authenticate")
-        said = token_challenge(*headers)
+        said = token_challenge(*headers, scheme="bearer" if self._proof is None else self._proof.scheme.lower())
         if response.status_code == 403:
             return said if said is not None and said.error == "insufficient_scope" else None
         return said if headers else WWWAuthenticateChallenge("Bearer")  # some only say no

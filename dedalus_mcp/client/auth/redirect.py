@@ -118,14 +118,18 @@ class LoopbackRedirect:
     async def listen(self, preferred: Sequence[str]) -> AsyncGenerator[Landing]:
         """See `Redirect`."""
         ports = [self._port] if self._port else [*self._ports_in(preferred), 0]
+        fault: Exception | None = None
         async with await self._listener(ports) as listener, anyio.create_task_group() as group:
             port = listener.extra(SocketAttribute.local_port)
             landing = _Loopback(f"http://{self._host}:{port}{self._path}", self._open_page, self._seconds)
             group.start_soon(listener.serve, landing.welcome)
             try:
                 yield landing
-            finally:
-                group.cancel_scope.cancel()
+            except Exception as error:  # noqa: BLE001 - raised below, where no group is put round it
+                fault = error
+            group.cancel_scope.cancel()
+        if fault is not None:
+            raise fault
 
     async def _listener(self, ports: Sequence[int]) -> Any:
         faults: list[OSError] = []

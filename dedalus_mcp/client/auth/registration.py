@@ -40,6 +40,19 @@ class _Issuer(Document, frozen=True, kw_only=True):
     issuer: str
 
 
+class _Dynamic(Document, frozen=True, kw_only=True):
+    """A registration that was made on the spot.
+
+    Attributes:
+        information: What the server said.
+        doubtful: Whether a user was sent to the server with it and has not come back: perhaps the server
+            has forgotten it, and shows them a page that says so, which nobody else gets to see.
+    """
+
+    information: ClientInformation
+    doubtful: bool = False
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Registration:
     """How this client is known.
@@ -82,7 +95,7 @@ class Registration:
         """
         given = await self._given(flow)
         stored = None if given is not None else await self._stored(flow)
-        return given if stored is None else ClientCredentials.of(stored)
+        return given if stored is None else ClientCredentials.of(stored.information)
 
     async def redirect_uris(self, flow: Flow) -> tuple[str, ...]:
         """Return where users may come back, as a dynamic registration says that is there already.
@@ -91,7 +104,18 @@ class Registration:
             AuthError: The storage fails.
         """
         stored = await self._stored(flow)
-        return () if stored is None else stored.redirect_uris or ()
+        return () if stored is None else stored.information.redirect_uris or ()
+
+    async def doubt(self, flow: Flow, *, doubtful: bool) -> None:
+        """Note that a user is sent to the server, or that they have come back; it matters to dynamic registrations.
+
+        Raises:
+            AuthError: The storage fails.
+        """
+        stored = await self._stored(flow)
+        if stored is not None and stored.doubtful is not doubtful:
+            made = _Dynamic(information=stored.information, doubtful=doubtful)
+            await save(flow.storage, client_key(flow.server.issuer), made)
 
     async def client(self, flow: Flow, redirect_uri: str | None = None) -> ClientCredentials:
         """Return who this client is at the flow's server, registered if it has to be.
@@ -108,9 +132,9 @@ class Registration:
         if given is not None:
             return given
         stored = await self._stored(flow)
-        if stored is None or redirect_uri not in (None, *(stored.redirect_uris or ())):
-            stored = await self._registered(flow, redirect_uri)
-        return ClientCredentials.of(stored)
+        if stored is None or not _serves(stored, redirect_uri):
+            return ClientCredentials.of(await self._registered(flow, redirect_uri))
+        return ClientCredentials.of(stored.information)
 
     async def _given(self, flow: Flow) -> ClientCredentials | None:
         if self.client_id is not None:
@@ -134,7 +158,7 @@ class Registration:
         made = decode(ClientInformation, answer.body, answer.url)
         if redirect_uri is not None and made.redirect_uris is None:
             made = msgspec.structs.replace(made, redirect_uris=(redirect_uri,))
-        await save(flow.storage, client_key(flow.server.issuer), made)
+        await save(flow.storage, client_key(flow.server.issuer), _Dynamic(information=made))
         return made
 
     def _introduction(self, flow: Flow, redirect_uri: str | None) -> ClientMetadata:
@@ -150,11 +174,10 @@ class Registration:
             token_endpoint_auth_method=given.token_endpoint_auth_method or method,
         )
 
-    async def _stored(self, flow: Flow) -> ClientInformation | None:
-        stored = await load(flow.storage, client_key(flow.server.issuer), ClientInformation)
-        if stored is None or not stored.client_secret_expires_at:
-            return stored
-        return stored if flow.now < stored.client_secret_expires_at - MARGIN_SECONDS else None
+    async def _stored(self, flow: Flow) -> _Dynamic | None:
+        stored = await load(flow.storage, client_key(flow.server.issuer), _Dynamic)
+        end = None if stored is None else stored.information.client_secret_expires_at
+        return None if end and flow.now >= end - MARGIN_SECONDS else stored
 
     async def _check_issuer(self, client_id: str, flow: Flow) -> None:
         issuer, key = self.issuer, f"issuer of {client_id} for {flow.resource}"
@@ -167,6 +190,11 @@ class Registration:
             raise AuthConfigError(
                 f"client {said(client_id)} is registered with {said(issuer)}, and not with {said(flow.server.issuer)}"
             )
+
+
+def _serves(stored: _Dynamic, redirect_uri: str | None) -> bool:
+    """Whether a user can be sent to the server by this registration, and come back there."""
+    return redirect_uri is None or (not stored.doubtful and redirect_uri in (stored.information.redirect_uris or ()))
 
 
 def _application_type(redirect_uri: str | None) -> str:

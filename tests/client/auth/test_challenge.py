@@ -79,11 +79,14 @@ def test_what_cannot_be_a_scope_is_no_scope() -> None:
     assert challenge.scopes == ("ok", "also:ok")
 
 
-def test_of_bearer_and_dpop_the_one_that_says_more_is_taken() -> None:
-    challenge = token_challenge('Bearer, DPoP algs="ES256", error="use_dpop_nonce"')
+@pytest.mark.parametrize("scheme", ["bearer", "dpop"])
+def test_of_bearer_and_dpop_the_one_that_is_wanted_is_taken_with_what_the_other_says(scheme: str) -> None:
+    challenge = token_challenge('Bearer scope="a", DPoP scope="b", algs="ES256"', scheme=scheme)
 
     assert challenge is not None
-    assert challenge.scheme == "DPoP"
+    assert challenge.is_for(scheme)
+    assert dict(challenge.params) == {"scope": "a" if scheme == "bearer" else "b", "algs": "ES256"}
+    assert token_challenge("Bearer", scheme="dpop") == WWWAuthenticateChallenge("Bearer", {})
 
 
 def test_other_schemes_ask_for_no_token() -> None:

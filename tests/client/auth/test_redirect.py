@@ -12,7 +12,7 @@ import anyio
 import httpx
 import pytest
 
-from dedalus_mcp.client.auth import AuthError, HeadlessRedirect, LoopbackRedirect
+from dedalus_mcp.client.auth import AuthError, HeadlessRedirect, LoopbackRedirect, TokenError
 from dedalus_mcp.client.auth.redirect import MAX_HEAD, MAX_VISITORS, Landing
 from tests.client.auth.scene import MCP, Scene
 from tests.client.auth.world import World
@@ -233,6 +233,19 @@ async def test_a_whole_sign_in_by_a_listener() -> None:
 
     assert answer.status_code == 200
     assert scene.server.authorizations[0]["redirect_uri"].startswith("http://127.0.0.1:")
+
+
+async def test_a_user_who_does_not_agree_is_an_error_like_any_other() -> None:
+    """And no group of errors, though a listener was open round it."""
+    scene = Scene()
+    scene.server.answer_user = lambda fields: {"state": fields["state"], "iss": fields["iss"], "error": "access_denied"}
+
+    async def browser(url: str) -> None:
+        answer = await scene.world.client().get(url)
+        await get(answer.headers["location"])
+
+    with pytest.raises(TokenError, match="access_denied"):
+        await scene.visit(redirect=LoopbackRedirect(open_page=browser))
 
 
 @pytest.mark.parametrize(

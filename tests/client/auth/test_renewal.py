@@ -12,11 +12,13 @@ import pytest
 from anyio import wait_all_tasks_blocked
 
 from dedalus_mcp.client.auth import (
+    AuthConfigError,
     AuthError,
     AuthorizationCodeAuth,
     FileTokenStorage,
     HeadlessRedirect,
     Landing,
+    LoopbackRedirect,
     MemoryTokenStorage,
     TokenError,
 )
@@ -319,6 +321,7 @@ async def test_what_is_forgotten_is_got_anew() -> None:
     scene = Scene()
     auth = scene.auth()
     await auth.forget()  # there is nothing yet
+    await auth.forget(MCP)
     assert (await scene.visit(auth)).status_code == OK
     await auth.forget()
 
@@ -432,6 +435,62 @@ async def test_a_request_that_is_cancelled_at_any_moment_leaves_nothing_behind(p
         assert (await http.post(MCP)).status_code == OK
 
 
+@pytest.mark.parametrize("how", ["cancelled", "nobody came", "denied"])
+async def test_a_registration_with_which_nobody_came_back_is_made_again(how: str) -> None:
+    """The server may have forgotten it, and shown the user a page that says so."""
+    scene = Scene()
+    gate = Gate(scene.world.redirect())
+    auth = scene.auth(redirect=gate)
+    if how == "denied":
+        scene.server.answer_user = lambda fields: {**fields, "error": "access_denied"}
+        gate.open.set()
+        with pytest.raises(TokenError):
+            await scene.visit(auth)
+        scene.server.answer_user = lambda fields: fields
+    elif how == "nobody came":
+        nobody = LoopbackRedirect(open_page=lambda url: True, seconds=0.01)
+        with pytest.raises(AuthError, match="nobody came back"):
+            await scene.visit(redirect=nobody)
+    else:
+        async with anyio.create_task_group() as group:
+            group.start_soon(scene.visit, auth)
+            await wait_all_tasks_blocked()
+            group.cancel_scope.cancel()
+    assert len(scene.server.registered) == 1
+
+    gate.open.set()
+    assert (await scene.visit(auth)).status_code == OK
+    assert len(scene.server.registered) == 2
+    await auth.forget()
+    assert (await scene.visit(auth)).status_code == OK
+    assert len(scene.server.registered) == 2
+
+
+async def test_nobody_is_asked_to_sign_in_only_to_leave() -> None:
+    scene = Scene()
+    http = scene.world.client(scene.auth())
+    assert (await http.post(MCP)).status_code == OK
+    scene.server.revoke_all()
+
+    assert (await http.delete(MCP)).status_code == 401
+    assert len(scene.server.authorizations) == 1
+
+
+@pytest.mark.parametrize("how", ["metadata", "challenge"])
+async def test_a_server_that_wants_tokens_bound_to_a_key_gets_no_other(how: str) -> None:
+    """The cure is named."""
+    scene = Scene()
+    if how == "metadata":
+        scene.guard.metadata["dpop_bound_access_tokens_required"] = True
+    else:
+        scene.guard.scheme = "DPoP"
+
+    with pytest.raises(AuthConfigError, match=r"takes only tokens that are bound to a key: give proof=DPoP\(\)"):
+        await scene.visit()
+
+    assert scene.server.authorizations == []
+
+
 # Where the token goes.
 
 
@@ -454,6 +513,19 @@ async def test_the_token_is_shown_to_the_resource_alone(url: str) -> None:
 
     assert (await http.post(url)).status_code == 401
     assert "authorization" not in scene.world.asked[-1].headers
+
+
+async def test_another_server_of_the_same_host_gets_no_token_before_there_is_one_either() -> None:
+    """AUTH-46."""
+    scene = Scene()
+    scene.world.at("http://localhost:8001/other", lambda request: httpx.Response(401))
+    auth = scene.auth()
+    http = scene.world.client(auth)
+    scene.world.at(f"{MCP}", lambda request: httpx.Response(200))  # open to all
+    assert (await http.post(MCP)).status_code == OK
+
+    assert (await http.post("http://localhost:8001/other")).status_code == 401
+    assert len(scene.world.asked) == 2
 
 
 async def test_the_token_goes_to_what_lies_beneath_the_resource() -> None:
