@@ -46,6 +46,8 @@ def answer(message: dict[str, Any]) -> None:
     elif method == "tools/call" and WAY == "exits-at-call":
         print("fatal: no more", file=sys.stderr, flush=True)
         os._exit(4)
+    elif method == "tools/call" and WAY == "killed-at-call":
+        os.kill(os.getpid(), 9)
     elif method == "tools/call" and WAY == "stops-reading":
         time.sleep(600)
     elif method == "tools/call":

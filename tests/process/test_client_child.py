@@ -71,6 +71,16 @@ async def test_a_program_that_cannot_be_started_is_named(command: str) -> None:
         await MCPClient.connect(StdioServer(command))
 
 
+async def test_a_server_that_is_killed_in_a_call_fails_it_and_all_after_it() -> None:
+    """B034: without a timeout, and the error says by what."""
+    with anyio.fail_after(PATIENCE):
+        async with MCPClient.connect(server("killed-at-call"), timeout=None) as client:
+            with pytest.raises(ConnectionLost, match=r"SIGKILL|signal 9|-9"):
+                await client.call_tool("x")
+            with pytest.raises(ConnectionLost):
+                await client.call_tool("x")
+
+
 async def test_a_server_that_exits_at_a_call_fails_it_and_all_after_it() -> None:
     """B034: with the exit code and the last lines; every open call, and at once."""
     with anyio.fail_after(PATIENCE):
