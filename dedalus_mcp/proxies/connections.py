@@ -49,14 +49,16 @@ class Connection:
 
     Args:
         connect: Makes it.
+        given: Whether it is somebody else's, and not to be ended here.
 
     Attributes:
         calls: Those of our clients that it carries now, in the order they began.
     """
 
-    def __init__(self, connect: Callable[[], Awaitable[MCPClient]]) -> None:
+    def __init__(self, connect: Callable[[], Awaitable[MCPClient]], *, given: bool = False) -> None:
         self.calls: list[Relayed] = []
         self._connect = connect
+        self._given = given
         self._client: MCPClient | None = None
         self._making = anyio.Lock()
         self._closed = False
@@ -84,7 +86,7 @@ class Connection:
 
     async def _let_go(self) -> None:
         client, self._client = self._client, None
-        if client is not None:
+        if client is not None and not self._given:
             await client.close()
 
 
@@ -120,8 +122,9 @@ class OwnConnection(Connection):
             return client
         level = terms.log_level
         if client.server_capabilities.logging is not None and level not in (None, self._level):
-            await client.set_logging_level(level)
             self._level = level
+            with suppress(McpError):  # then it logs as it likes
+                await client.set_logging_level(level)
         if terms.roots_version != self._roots_version and context.client_capabilities.roots is not None:
             self._roots_version = terms.roots_version
             await client.notify_roots_list_changed()

@@ -27,6 +27,7 @@ from dedalus_mcp.errors import INTERNAL_ERROR, ErrorData, McpError, RemoteProtoc
 from dedalus_mcp.proxies.questions import hand_on, hand_on_all
 from dedalus_mcp.server.context import Context
 from dedalus_mcp.types import (
+    ListRootsRequest,
     LoggingMessageNotificationParams,
     ProgressNotificationParams,
     RequestParams,
@@ -48,6 +49,12 @@ MAX_UNTOLD = 100
 
 MAX_ROUNDS = 50
 """Rounds of one call: our own servers ask no more often, and our client has its own bound."""
+
+ROOTS_SECONDS = 5.0
+"""How long a result waits for the client's roots, where the server has asked for them meanwhile.
+
+Servers do at their first call, for all later ones; a program answers, so that takes no time for thought.
+"""
 
 # Seconds before a call that was answered with nothing but state is made again; it doubles in a row.
 FIRST_PAUSE = 0.05
@@ -81,6 +88,7 @@ class Relayed:
         self._group = group
         self._untold: deque[ProgressNotificationParams | LoggingMessageNotificationParams] = deque(maxlen=MAX_UNTOLD)
         self._news = anyio.Event()
+        self._listing: set[_Asked] = set()  # the roots
 
     def hear(self, notice: ProgressNotificationParams | LoggingMessageNotificationParams) -> None:
         """Take a notice for our client."""
@@ -95,8 +103,11 @@ class Relayed:
             await self._tell()
 
     async def last_words(self) -> None:
-        """Tell what was said before the result, which must not overtake it."""
+        """Finish what was begun before the result, which must not overtake it: notices, and the list of roots."""
         await checkpoint()  # what was heard together with the result is on its way here
+        with anyio.move_on_after(ROOTS_SECONDS):
+            for asked in tuple(self._listing):
+                await asked.over.wait()
         await self._tell()
 
     async def ask(self, question: InputRequest) -> InputResponse | ErrorData | None:
@@ -105,11 +116,14 @@ class Relayed:
         Called in other tasks than the call's own, which end the question with themselves.
         """
         asked = _Asked()
+        if isinstance(question, ListRootsRequest):
+            self._listing.add(asked)
         self._group.start_soon(self._ask, question, asked)
         try:
             await asked.over.wait()
         finally:
             asked.scope.cancel()
+            self._listing.discard(asked)
         return asked.answer
 
     async def _ask(self, question: InputRequest, asked: _Asked) -> None:

@@ -54,13 +54,13 @@ class Rules(NamedTuple):
 
     Attributes:
         max_own: Connections of clients' own, at most; none are made if it is 0.
-        told: Whether the one connection hears of changes.
+        given: Whether the one connection is somebody else's: it hears of no changes, and is not ended here.
         alike: Whether all connections lead to the same server; with stdio, each starts one of its own.
         timeout: How long a call may take; the client's own if not given.
     """
 
     max_own: int
-    told: bool
+    given: bool
     alike: bool
     timeout: TimeoutLike | Default
 
@@ -82,7 +82,7 @@ class Upstream:
         self._face = face
         self._hear = hear
         self._rules = rules
-        self._main = Connection(self._open)
+        self._main = Connection(self._open, given=rules.given)
         self._own: dict[Peer, OwnConnection] = {}
         self._for_one_call = 0
         self._tasks = Tasks()
@@ -159,7 +159,7 @@ class Upstream:
             theirs = client.server_capabilities
             kind = method.partition("/")[0]
             offered = getattr(theirs, kind)
-            if self._rules.told and offered is not None and offered.listChanged:
+            if not self._rules.given and offered is not None and offered.listChanged:
                 return
             read = {"tools": self._face.read_tools, "prompts": self._face.read_prompts}
             await read.get(kind, self._face.read_resources)(client)
@@ -217,11 +217,13 @@ class Upstream:
         try:
             await self._face.read(client)
             for uri in list(self._watched):
-                await client.subscribe_resource(uri)
+                with suppress(McpError):  # it may be gone, and the rest is not
+                    await client.subscribe_resource(uri)
                 self._hear(updated(uri))  # nobody says what was missed
         except BaseException:
-            with anyio.CancelScope(shield=True):
-                await client.close()
+            if not self._rules.given:
+                with anyio.CancelScope(shield=True):
+                    await client.close()
             raise
         return client
 

@@ -6,6 +6,7 @@ python -m tests.interaction.proxied_server          serves on stdio
 from __future__ import annotations
 
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import anyio
 
@@ -117,8 +118,8 @@ async def ended() -> int:
 async def count() -> int:
     """How often it was called in this session: what a server keeps for one."""
     peer = get_context().peer
-    COUNTS[id(peer)] = COUNTS.get(id(peer), 0) + 1
-    return COUNTS[id(peer)]
+    COUNTS[peer] = COUNTS.get(peer, 0) + 1
+    return COUNTS[peer]
 
 
 @prompt("greet", title="Greet", arguments=[{"name": "who", "required": True}], meta={"m": 1})
@@ -156,7 +157,7 @@ def letters(argument: types.CompletionArgument) -> list[str]:
 
 
 ENDED: list[str] = []
-COUNTS: dict[int, int] = {}
+COUNTS: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
 
 
 def make(**settings: Any) -> MCPServer:

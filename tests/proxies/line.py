@@ -1,0 +1,38 @@
+"""A way to a server that can be watched, cut and blocked."""
+
+from __future__ import annotations
+
+from dedalus_mcp import MCPServer
+from dedalus_mcp.reaching import open_target
+from dedalus_mcp.transport import Duplex
+
+__all__ = ("Line",)
+
+
+class Line:
+    """A `Target` that leads to a server in this process.
+
+    Attributes:
+        opened: The connections that were made.
+        down: Whether none can be made now.
+    """
+
+    never_silent = True
+
+    def __init__(self, server: MCPServer) -> None:
+        self._server = server
+        self.opened: list[Duplex] = []
+        self.down = False
+
+    async def open(self) -> Duplex:
+        """Connect."""
+        if self.down:
+            raise ConnectionRefusedError("nobody is there")
+        duplex = await open_target(self._server).open()
+        self.opened.append(duplex)
+        return duplex
+
+    async def cut(self) -> None:
+        """End all connections."""
+        for duplex in self.opened:
+            await duplex.aclose()

@@ -1,0 +1,37 @@
+"""A legacy upstream server that says what it is told, for what a server of ours would never say."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from tests.interaction.raw import Raw
+
+__all__ = ("Answer", "legacy", "text")
+
+Answer = Callable[[Raw, dict[str, Any]], Awaitable[None]]
+"""Answers one message."""
+
+
+def text(said: str) -> dict[str, Any]:
+    """The result of a tool."""
+    return {"content": [{"type": "text", "text": said}]}
+
+
+def legacy(answers: Mapping[str, Answer], capabilities: Mapping[str, Any]) -> Callable[[Raw], Awaitable[None]]:
+    """A script that shakes hands, and answers methods; what is none of them, and replies, go to `answers[""]`."""
+
+    async def run(raw: Raw) -> None:
+        while True:
+            message = await raw.hear()
+            method = message.get("method", "")
+            if method == "server/discover":
+                await raw.say({"id": message["id"], "error": {"code": -32601, "message": "Method not found"}})
+            elif method == "initialize":
+                info = {"name": "scripted", "version": "1"}
+                result = {"protocolVersion": "2025-11-25", "capabilities": dict(capabilities), "serverInfo": info}
+                await raw.say({"id": message["id"], "result": result})
+            elif method in answers:
+                await answers[method](raw, message)
+
+    return run

@@ -1,0 +1,61 @@
+"""`told`: whatever goes wrong on the way is one error that names the proxy, and little of what the upstream says."""
+
+from __future__ import annotations
+
+import pytest
+
+from dedalus_mcp.errors import (
+    CONNECTION_CLOSED,
+    INTERNAL_ERROR,
+    METHOD_NOT_FOUND,
+    MISSING_REQUIRED_CLIENT_CAPABILITY,
+    ConnectionLost,
+    McpError,
+    RemoteProtocolError,
+    RequestTimeout,
+)
+from dedalus_mcp.proxies.failures import MAX_EXCERPT, excerpt, told
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "says"),
+    [
+        (ConnectionLost("exit code 3"), CONNECTION_CLOSED, "is gone: exit code 3"),
+        (ConnectionRefusedError("refused"), CONNECTION_CLOSED, "cannot be reached: refused"),
+        (RequestTimeout("tools/call", 3), INTERNAL_ERROR, "did not answer in time: no answer to 'tools/call' within 3"),
+        (RemoteProtocolError("no object"), INTERNAL_ERROR, "answer is not legal: no object"),
+    ],
+)
+def test_a_failure_on_the_way_names_the_proxy_and_the_reason(error: Exception, code: int, says: str) -> None:
+    with pytest.raises(McpError) as raised, told("front", modern=True):
+        raise error
+
+    assert raised.value.code == code
+    assert raised.value.message.startswith("'front': the upstream server")
+    assert says in raised.value.message
+
+
+def test_the_servers_own_error_stays_as_it_is() -> None:
+    error = McpError(-31999, "m", {"a": 1})
+    with pytest.raises(McpError) as raised, told("front", modern=False):
+        raise error
+
+    assert raised.value is error
+
+
+@pytest.mark.parametrize(("modern", "code"), [(True, MISSING_REQUIRED_CLIENT_CAPABILITY), (False, METHOD_NOT_FOUND)])
+def test_a_code_that_only_2026_07_28_has_is_another_elsewhere(modern: bool, code: int) -> None:
+    """RPC-27."""
+    with pytest.raises(McpError) as raised, told("front", modern=modern):
+        raise McpError(MISSING_REQUIRED_CLIENT_CAPABILITY, "needs sampling", {"requiredCapabilities": {}})
+
+    assert raised.value.code == code
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [("a\nb\t c", "a b c"), ("x" * 5_000_000, "x" * (MAX_EXCERPT - 3) + "..."), ("", "")],
+    ids=["lines", "long", "empty"],
+)
+def test_an_excerpt_is_one_short_line(said: str, shown: str) -> None:
+    assert excerpt(said) == shown
