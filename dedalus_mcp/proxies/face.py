@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 from msgspec import Raw
@@ -22,9 +22,10 @@ from dedalus_mcp.errors import (
     CapabilityMissing,
     McpError,
 )
-from dedalus_mcp.server.catalogue import Showing
+from dedalus_mcp.server.catalogue import Catalogue, Showing
 from dedalus_mcp.server.changes import PROMPTS, RESOURCES, TOOLS, Change
 from dedalus_mcp.server.results import failed
+from dedalus_mcp.server.tools import OnFailure
 from dedalus_mcp.types import (
     CallToolRequestParams,
     CallToolResult,
@@ -54,6 +55,8 @@ if TYPE_CHECKING:
 __all__ = ("Face",)
 
 logger = logging.getLogger("dedalus_mcp")
+
+LentT = TypeVar("LentT")
 
 MAX_ITEMS = 10_000
 """Items of one kind that are handed on: more than any model is shown, and all of them are kept."""
@@ -111,8 +114,10 @@ class Face:
         self._proxy = proxy
         self._reader = _Resources(proxy)
 
-        def kind(catalogue: Any, key: str, change: Change, lend: Callable[[Proxy, Any], Any]) -> _Kind:
-            showing: Showing[Any] = Showing(
+        def kind(
+            catalogue: Catalogue[Any, LentT], key: str, change: Change, lend: Callable[[Proxy, Any], LentT]
+        ) -> _Kind:
+            showing: Showing[LentT] = Showing(
                 catalogue, "its upstream server", str, lambda _, definition: lend(proxy, definition)
             )
             return _Kind(showing, key, change)
@@ -200,14 +205,14 @@ class _Tool:
     async def enabled(self) -> bool:
         return True
 
-    async def call(self, arguments: Raw | dict[str, Any] | None, *, in_process: bool) -> CallToolResult:
+    async def call(self, arguments: Raw | dict[str, Any] | None, on_failure: OnFailure | None) -> CallToolResult:
         params = CallToolRequestParams(name=self.definition.name, arguments=_object(arguments))
         try:
             return await self._proxy.forward(TOOLS_CALL, params)
         except CapabilityMissing:
             raise
         except AskFailed as error:  # as in a tool of our own that asks
-            return failed(error.message)
+            return _told(error) if on_failure is None else on_failure(error, _told)
 
 
 class _Prompt:
@@ -284,6 +289,10 @@ async def _completed(
 ) -> Completion:
     params = CompleteRequestParams(ref=ref, argument=argument, context=context)
     return (await proxy.forward(COMPLETION_COMPLETE, params)).completion
+
+
+def _told(error: Exception) -> CallToolResult:
+    return failed(error.message if isinstance(error, McpError) else str(error))
 
 
 def _names_uri(data: object) -> bool:
