@@ -12,6 +12,7 @@ from typing import Any, assert_type
 from dedalus_mcp import (
     Context,
     MCPClient,
+    MCPClientGroup,
     MCPServer,
     StdioServer,
     StreamableHttp,
@@ -258,3 +259,13 @@ def waited(server: MCPServer) -> None:
         client.call_tool(7)  # type: ignore[arg-type]
         client.call_tool("a", timeuot=5)  # type: ignore[call-arg]
     SyncMCPClient.connect(server, timeuot=5)  # type: ignore[call-arg]
+
+
+async def grouped(server: MCPServer) -> None:
+    async with MCPClientGroup({"a": server}, patience=1, timeout=5) as group:
+        assert_type(group, MCPClientGroup)
+        assert_type(await group.list_tools(), ListToolsResult)
+        assert_type(await group.call_tool("a__b", {"c": 1}), CallToolResult)
+        assert_type(group["a"], MCPClient)
+        await group.add("b", server, timeuot=5)  # type: ignore[call-arg]
+    MCPClientGroup({"a": server}, patiance=1)  # type: ignore[call-arg]
