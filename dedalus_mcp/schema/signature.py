@@ -10,6 +10,7 @@ import inspect
 import re
 import typing
 from collections.abc import Callable
+from contextlib import suppress
 from types import FunctionType, MethodType
 from typing import Annotated, Any
 
@@ -102,14 +103,11 @@ def remember(fn: Any) -> None:
     plain = _plain(fn) if callable(fn) else None
     if not isinstance(plain, FunctionType) or "<locals>" not in plain.__qualname__:
         return
-    try:
-        annotations = plain.__annotations__
-    except NameError:  # Python 3.14 evaluates them here; those that it can, it can later
-        return
-    said = " ".join(each if isinstance(each, str) else repr(each) for each in annotations.values())
-    names = _names(plain)
-    if found := {word: names[word] for word in _WORD.findall(said) if word in names}:
-        setattr(plain, _LOCALS, found)
+    with suppress(NameError):  # Python 3.14 evaluates them here; those that it can, it can later
+        annotations = [each if isinstance(each, str) else repr(each) for each in plain.__annotations__.values()]
+        names = _names(plain)
+        if found := {word: names[word] for word in _WORD.findall(" ".join(annotations)) if word in names}:
+            setattr(plain, _LOCALS, found)
 
 
 def _signature(fn: Callable[..., Any]) -> inspect.Signature:

@@ -23,8 +23,8 @@ import msgspec
 from msgspec import Raw
 
 from dedalus_mcp.client.roots import RootLike, roots_result
-from dedalus_mcp.errors import ErrorData, McpError
-from dedalus_mcp.jsonrpc.codec import decode, encode, encode_value
+from dedalus_mcp.errors import ConnectionLost, ErrorData, McpError
+from dedalus_mcp.jsonrpc.codec import decode, encode
 from dedalus_mcp.jsonrpc.inbound import Inbound
 from dedalus_mcp.jsonrpc.messages import Call, Failure, Notice, RequestId, Success
 from dedalus_mcp.jsonrpc.peer import Peer
@@ -117,8 +117,9 @@ def mock_context(  # noqa: PLR0913 - what a context has, by keyword
             ends.  A mapping is the content of an accepted form, as is `Accepted`; any other value
             stands for the one field of a form (``True`` for `confirm`) or for what the model says; `Declined`
             and `Cancelled` are no answer.  An `ErrorData` or `McpError` is replied as that error, and a
-            result (`ElicitResult`, `CreateMessageResult`) as it is.  Instead, a function of the question's params
-            that returns one of these.
+            result (`ElicitResult`, `CreateMessageResult`) as it is.  For `...` nothing ever comes, and with
+            a `ConnectionLost` the client is gone.  Instead, a function of the question's params that
+            returns one of these.
         roots: The client's roots.
         request_id: The id of the request.
         revision: The protocol revision that it is answered in.
@@ -219,16 +220,13 @@ class _Client:
 
     def send(self, frame: bytes) -> None:
         message = decode(frame)
+        assert isinstance(message, Notice | Call), "a peer that is asked nothing sends nothing else"
+        params: dict[str, Any] = {} if message.params is msgspec.UNSET else msgspec.json.decode(message.params)
         if isinstance(message, Notice):
-            self._keep(message.method, msgspec.json.decode(message.params))
-        elif isinstance(message, Call):
-            params: dict[str, Any] = {} if message.params is msgspec.UNSET else msgspec.json.decode(message.params)
+            self._keep(message.method, params)
+        else:
             self.context.captured_questions.append(params)
-            try:
-                reply: Success | Failure = Success(message.id, Raw(encode_value(self._answer(message.method, params))))
-            except McpError as error:
-                reply = Failure(message.id, error.error)
-            self.context.peer.feed(encode(reply), self)
+            self._reply(message.id, message.method, params)
 
     def reply(self, reply: Reply | None) -> None:
         raise AssertionError("the handler is called by the test, and answers nobody")
@@ -239,27 +237,29 @@ class _Client:
     async def flush(self) -> None:
         return
 
-    def _keep(self, method: str, params: Any) -> None:
+    def _keep(self, method: str, params: dict[str, Any]) -> None:
         kept = self.context
         if method == MESSAGE.name:
-            data = dict(params["data"])
-            kept.captured_logs.append((params["level"], data.pop("msg"), data or None))
+            data = params["data"]
+            told = is_object(data) and "msg" in data  # as `Context.log` does
+            rest = {name: value for name, value in data.items() if name != "msg"} if told else data
+            kept.captured_logs.append((params["level"], data["msg"] if told else "", rest or None))
         elif method == PROGRESS.name:
             kept.captured_progress.append((params["progress"], params.get("total"), params.get("message")))
         else:
             kept.captured_notices.append((method, params))
 
-    def _answer(self, method: str, params: dict[str, Any]) -> Any:
-        if method == "roots/list":
-            return roots_result(self._roots)
-        answer = self.script.next(method, params)
-        if isinstance(answer, ErrorData):
-            raise McpError(answer)
-        if isinstance(answer, McpError):
-            raise answer
-        if method == "sampling/createMessage":
-            return shape(_said(answer), self.context.revision)
-        return _done(answer, params)
+    def _reply(self, id: RequestId, method: str, params: dict[str, Any]) -> None:
+        answer = roots_result(self._roots) if method == "roots/list" else self.script.next(method, params)
+        if answer is ...:
+            return
+        if isinstance(answer, ConnectionLost):
+            self.context.peer.lose(answer.reason)
+        elif isinstance(answer, ErrorData | McpError):
+            self.context.peer.feed(encode(Failure(id, answer if isinstance(answer, ErrorData) else answer.error)), self)
+        else:
+            result = _said(answer) if method == "sampling/createMessage" else _done(answer, params)
+            self.context.peer.feed(encode(Success(id, shape(result, self.context.revision))), self)
 
 
 def _said(answer: Any) -> Any:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
-from dedalus_mcp import Context, MCPClient, MCPServer, tool
+from dedalus_mcp import Context, MCPClient, MCPServer, StreamableHttp, tool
 from dedalus_mcp.testing import REVISIONS, Recorder, check_conversation, raw_client, replayed_server
 from dedalus_mcp.testing.conversation import Conversation, Frame
 from tests.interaction.reach import script
@@ -198,6 +199,24 @@ async def test_any_transport_can_be_recorded(tmp_path: Path) -> None:
 
     async with replayed_server(path) as target, MCPClient.connect(target) as client:
         assert await client.list_tools() == listed
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+@pytest.mark.parametrize("revision", [LEGACY, MODERN])
+async def test_what_was_said_over_http_is_said_in_memory_too(revision: str, tmp_path: Path) -> None:
+    path = tmp_path / "talk.txt"
+    web = httpx.ASGITransport(server_of().asgi_app())
+    async with httpx.AsyncClient(transport=web) as http_client:
+        recorder = Recorder(StreamableHttp("http://127.0.0.1/mcp", http_client=http_client))
+        async with MCPClient.connect(recorder, revision=revision) as client:
+            await client.list_tools()
+    recorder.conversation.write(path)
+
+    assert recorder.never_silent  # it says of itself what its target does
+    if revision == MODERN:
+        await check_conversation(path, server_of())
+    async with replayed_server(path) as target, MCPClient.connect(target, revision=revision) as client:
+        assert [each.name for each in (await client.list_tools()).tools] == ["deploy"]
 
 
 async def test_what_comes_after_the_last_line_is_told(tmp_path: Path) -> None:

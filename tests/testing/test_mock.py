@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import logging
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +11,7 @@ import anyio
 import pytest
 
 from dedalus_mcp import Accepted, AskFailed, Cancelled, Context, Declined, MCPServer, form, get_context, prompt, tool
-from dedalus_mcp.errors import CapabilityMissing, ErrorData, McpError
+from dedalus_mcp.errors import CapabilityMissing, ConnectionLost, ErrorData, McpError
 from dedalus_mcp.server.context import active_context
 from dedalus_mcp.testing import REVISIONS, MockContext, mock_context
 from dedalus_mcp.types import (
@@ -125,6 +126,63 @@ async def test_the_client_may_answer_with_an_error(failure: Any) -> None:
         await ctx.confirm("?")
 
     assert (caught.value.code, caught.value.message, caught.value.data) == (-1, "no", {"a": 1})
+
+
+async def test_an_answer_that_never_comes_is_waited_for_as_long_as_is_said() -> None:
+    with mock_context(answers=[..., True]) as ctx:
+        with pytest.raises(AskFailed, match="elicitation request timed out"):
+            await ctx.confirm("?", timeout=0.01)
+        assert await ctx.confirm("?")
+
+    (cancelled,) = ctx.captured_notices
+    assert cancelled[0] == "notifications/cancelled"
+
+
+async def test_a_client_that_goes_away_ends_the_question_and_is_asked_no_more() -> None:
+    with mock_context(answers=[ConnectionLost("it was closed")]) as ctx:
+        for _ in range(2):
+            with pytest.raises(AskFailed, match="the client is gone: it was closed") as caught:
+                await ctx.confirm("?")
+            assert caught.value.code == -32000
+
+
+async def test_a_call_that_is_cancelled_asks_nothing() -> None:
+    with mock_context() as ctx:
+        ctx.call.cancel("the user has left")
+        with pytest.raises(AskFailed, match="this one is cancelled: the user has left"):
+            await ctx.confirm("?")
+
+    assert ctx.captured_questions == []
+
+
+async def test_questions_at_once_are_each_answered() -> None:
+    answers: list[str | None] = []
+
+    async def ask(number: int) -> None:
+        answers.append(await ctx.text(f"{number}?"))
+
+    with mock_context(answers=lambda params: params["message"]) as ctx:
+        async with anyio.create_task_group() as group:
+            for number in range(20):
+                group.start_soon(ask, number)
+
+    assert sorted(map(str, answers)) == sorted(f"{number}?" for number in range(20))
+
+
+async def test_logs_of_every_way_to_log_are_kept() -> None:
+    logger = logging.getLogger("tests.mocked")
+    logger.setLevel("INFO")
+    with mock_context() as ctx:
+        await ctx.warning("a", data=[1])
+        await ctx.debug("b", data={"msg": "c", "n": 1})
+        with ctx.forwarding_logs("tests.mocked"):
+            logger.info("forwarded %d", 1)
+            await anyio.wait_all_tasks_blocked()
+
+    assert ctx.captured_logs[:2] == [("warning", "a", {"data": [1]}), ("debug", "b", {"n": 1})]
+    ((level, message, data),) = ctx.captured_logs[2:]
+    assert level == "info"
+    assert "forwarded 1" in repr((message, data))
 
 
 async def test_answers_may_depend_on_the_question() -> None:

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from dedalus_mcp import types
+from dedalus_mcp.types.listed import Listed
 from dedalus_mcp.types.meta import CLIENT_INFO_KEY, PROTOCOL_VERSION_KEY, RELATED_TASK_KEY, SERVER_INFO_KEY
 from dedalus_mcp.types.revisions import LATEST, LATEST_LEGACY, LEGACY, MODERN, REVISIONS, complete, shape
 from tests.types.published import LETTERS
@@ -266,3 +267,16 @@ def test_revisions_are_in_order_of_age() -> None:
     assert (*LEGACY, *MODERN) == REVISIONS
     assert types.LATEST_PROTOCOL_VERSION == LATEST == "2026-07-28"
     assert types.DEFAULT_NEGOTIATED_VERSION == "2025-03-26"
+
+
+@pytest.mark.parametrize("revision", REVISIONS)
+def test_a_page_of_a_list_that_stays_is_shaped_as_that_list(revision: str) -> None:
+    """The first time as any list, later as the bytes that were kept."""
+    tools = [types.Tool(name=f"t{number}", title="A", inputSchema={"type": "object"}) for number in range(3)]
+    listed = Listed(tools)
+    plain = msgspec.json.encode(shape(types.ListToolsResult(tools=tools), revision))
+
+    shaped = [shape(types.ListToolsResult(tools=listed.part(0, 3)), revision) for _ in range(2)]
+
+    assert [msgspec.json.encode(each) for each in shaped] == [plain, plain]
+    assert all(isinstance(each, msgspec.Raw) for each in shaped[1].tools)
