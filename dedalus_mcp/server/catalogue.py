@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from dedalus_mcp.jsonrpc.codec import encode_value
 from dedalus_mcp.server.pages import Places
 from dedalus_mcp.types.listed import Listed
 
@@ -116,7 +117,8 @@ class Catalogue(Generic[OwnT, LentT]):
         if listed is None:
             before, shows = self._changes, self._shows
             items: list[tuple[str, Any]] = list(self._all.items())
-            listed = Listed(item.definition for key, item in items if shows is None or shows(key, item))
+            shown = (item.definition for key, item in items if shows is None or shows(key, item))
+            listed = Listed(shown, _write)
             if before == self._changes:  # else something has changed meanwhile, in another thread
                 self._listed = listed
         return listed
@@ -232,6 +234,10 @@ class Catalogue(Generic[OwnT, LentT]):
     def _named(self, by: Showing[LentT] | None) -> str:
         server = f"server {self._owner!r:.80}"
         return server if by is None else f"{by.lender!r:.80}, which {server} includes"
+
+
+def _write(definition: Any) -> bytes:
+    return encode_value(definition, repair=True)
 
 
 def _anything_goes() -> None:

@@ -5,7 +5,7 @@
 Writing items one by one costs more than writing them together, so nothing is kept before as many
 were asked for as there are: a list that changes each time it is read is none the slower.
 
-Layer: L1; imports the codec.
+Layer: L1; imports msgspec only.
 """
 
 from __future__ import annotations
@@ -15,8 +15,6 @@ from operator import is_
 from typing import Any, Generic, TypeVar
 
 from msgspec import Raw
-
-from dedalus_mcp.jsonrpc.codec import encode_value
 
 __all__ = ("Listed", "Part")
 
@@ -28,15 +26,17 @@ class Listed(Generic[T]):
 
     Args:
         items: Its items; none of them changes.
+        write: Makes bytes of an item, shaped.
 
     Attributes:
         items: As given.
     """
 
-    __slots__ = ("_asked", "_written", "items")
+    __slots__ = ("_asked", "_write", "_written", "items")
 
-    def __init__(self, items: Iterable[T]) -> None:
+    def __init__(self, items: Iterable[T], write: Callable[[Any], bytes]) -> None:
         self.items = list(items)
+        self._write = write
         self._asked: dict[str, int] = {}  # how many items, by revision
         self._written: dict[str, list[Raw | None]] = {}
 
@@ -61,7 +61,7 @@ class Listed(Generic[T]):
         for number in range(start, min(end, len(self.items))):
             raw = kept[number]
             if raw is None:
-                raw = kept[number] = Raw(encode_value(shape(self.items[number]), repair=True))
+                raw = kept[number] = Raw(self._write(shape(self.items[number])))
             found.append(raw)
         return found
 

@@ -131,3 +131,18 @@ async def test_a_change_is_listed_at_once_and_so_is_one_of_an_included_server() 
         assert await names() == ["in_x1", "in_x2", "x0"]
         outer.allow_tools(["x0"])
         assert await names() == ["x0"]
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_a_list_reads_the_same_when_its_items_are_kept() -> None:
+    """Half of a surrogate pair is repaired, line breaks that cut a line elsewhere are escaped."""
+    server = MCPServer("test")
+    for number, text in enumerate(("plain", "\ud83d", "\u2028 \u0085", "यूनिकोड")):
+        server.collect(tool(f"t{number}", description=text)(lambda: None))
+
+    async with serving(server) as raw:
+        await raw.open("2025-11-25")
+        first, *later = [(await raw.call(1, "tools/list"))["result"] for _ in range(4)]
+        assert later == [first] * 3
+        assert len(set(raw.frames[1:])) == 1
+        assert [each["description"] for each in first["tools"]] == ["plain", "\ufffd", "\u2028 \u0085", "यूनिकोड"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -38,7 +39,7 @@ class Items:
         self._places.remove(name)
 
     def page(self, cursor: str | None, limit: int) -> tuple[list[str], str | None]:
-        found, following = self._places.page(Listed(self._items.values()), cursor, limit)
+        found, following = self._places.page(Listed(self._items.values(), msgspec.json.encode), cursor, limit)
         return [item.name for item in found], following
 
 
@@ -134,7 +135,7 @@ def test_what_is_looked_at_for_a_page_does_not_grow_with_the_list() -> None:
         places, names = Places("name"), [str(number) for number in range(count)]
         for name in names:
             places.add(name)
-        listed = Listed(map(Watched, names))
+        listed = Listed(map(Watched, names), msgspec.json.encode)
         looked.clear()
 
         page, following = places.page(listed, str(count // 2), 10)

@@ -273,7 +273,7 @@ def test_revisions_are_in_order_of_age() -> None:
 def test_a_page_of_a_list_that_stays_is_shaped_as_that_list(revision: str) -> None:
     """The first time as any list, later as the bytes that were kept."""
     tools = [types.Tool(name=f"t{number}", title="A", inputSchema={"type": "object"}) for number in range(3)]
-    listed = Listed(tools)
+    listed = Listed(tools, msgspec.json.encode)
     plain = msgspec.json.encode(shape(types.ListToolsResult(tools=tools), revision))
 
     shaped = [shape(types.ListToolsResult(tools=listed.part(0, 3)), revision) for _ in range(2)]
