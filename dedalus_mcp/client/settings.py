@@ -165,5 +165,11 @@ def _answers(settings: ClientSettings) -> Answers:
         sampling=settings.get("sampling"),
         sampling_tools=settings.get("sampling_tools", False),
         roots=settings.get("roots"),
-        extensions=settings.get("extensions"),
+        extensions={**_of_auth(settings.get("auth")), **(settings.get("extensions") or {})},
     )
+
+
+def _of_auth(auth: Any) -> Mapping[str, Mapping[str, Any]]:
+    """The extensions by which tokens are got are spoken too (AUTH-53)."""
+    found: Mapping[str, Mapping[str, Any]] = getattr(auth, "mcp_extensions", {})
+    return found

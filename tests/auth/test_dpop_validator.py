@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from base64 import urlsafe_b64encode
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from joserfc import jwk
 
 from dedalus_mcp.auth.dpop import compute_access_token_hash, generate_dpop_keypair, generate_dpop_proof
@@ -203,3 +207,29 @@ def test_a_proof_that_had_to_be_forgotten_does_not_hold_again() -> None:
         with pytest.raises(refused):
             checks.validate_proof(proof, "POST", URL)
     assert checks.validate_proof(proof_with(jti="new", iat=993), "POST", URL)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=9),
+    lambda some: st.lists(some, max_size=2) | st.dictionaries(st.text(max_size=3), some, max_size=2),
+)
+
+
+@given(claims=st.dictionaries(st.sampled_from(["jti", "htm", "htu", "iat", "ath", "nonce"]), JSON))
+def test_whatever_a_proof_says_it_holds_or_is_refused(claims: dict[str, Any]) -> None:
+    with pytest.raises(DPoPValidationError):
+        validator().validate_proof(proof_with(None, KEY, **{"ath": None, **claims}), "GET", URL, access_token="token")
+
+
+@given(header=st.dictionaries(st.sampled_from(["typ", "jwk", "crit", "b64", "kid", "x5c", "jku"]), JSON))
+def test_whatever_a_proof_says_of_itself_another_s_signature_does_not_make_it_one(header: dict[str, Any]) -> None:
+    claims = part({"jti": "1", "htm": "POST", "htu": URL, "iat": 1000})
+    signature = proof_with(key=OTHER).rpartition(".")[2]
+    proof = f"{part({'alg': 'ES256', 'typ': 'dpop+jwt', 'jwk': PUBLIC, **header})}.{claims}.{signature}"
+
+    with pytest.raises(InvalidDPoPProofError):
+        validator().validate_proof(proof, "POST", URL)
+
+
+def part(value: object) -> str:
+    return urlsafe_b64encode(msgspec.json.encode(value)).decode().rstrip("=")

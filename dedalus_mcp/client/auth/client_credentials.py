@@ -6,7 +6,8 @@ Source: RFC 6749, 4.4; MCP extension "OAuth client credentials" (SEP-1046, AUTH-
 
 from __future__ import annotations
 
-from typing import Unpack
+from collections.abc import Mapping
+from typing import Any, ClassVar, Unpack
 
 from dedalus_mcp.auth.jose import SigningKey
 from dedalus_mcp.client.auth.grant import Flow
@@ -37,7 +38,12 @@ class ClientCredentialsAuth(OAuth):
 
     Raises:
         ValueError: There is neither secret nor key, or both.
+
+    Attributes:
+        mcp_extensions: What a client declares that uses this.
     """
+
+    mcp_extensions: ClassVar[Mapping[str, Mapping[str, Any]]] = {"io.modelcontextprotocol/oauth-client-credentials": {}}
 
     def __init__(
         self,

@@ -16,6 +16,7 @@ import httpx
 from dedalus_mcp.auth.dpop import generate_dpop_proof, target_of
 from dedalus_mcp.auth.jose import SigningKey
 from dedalus_mcp.client.auth.challenge import parse_www_authenticate
+from dedalus_mcp.client.auth.grant import NONCE_RETRIES
 
 __all__ = ("DPoP", "DPoPAuth")
 
@@ -105,13 +106,13 @@ class DPoPAuth(httpx.Auth):
         self._first_nonce = nonce
 
     def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response]:
-        """See `httpx.Auth`; a server that wants to see another nonce is asked once more."""
+        """See `httpx.Auth`; a server that wants to see another nonce is asked again, within bounds."""
         url = str(request.url)
         if self._first_nonce is not None:
             self._proof.learn(url, {"dpop-nonce": self._first_nonce})
             self._first_nonce = None
         request.headers["authorization"] = f"{self._proof.scheme} {self._token}"
-        for _ in range(2):
+        for _ in range(1 + NONCE_RETRIES):
             request.headers.update(self._proof.headers(request.method, url, self._token))
             response = yield request
             self._proof.learn(url, response.headers)

@@ -8,8 +8,9 @@ Source: MCP extension "Enterprise-managed authorization" (SEP-990, AUTH-55); RFC
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Unpack
+from typing import Any, ClassVar, Unpack
 
 from dedalus_mcp.auth.jose import SigningKey
 from dedalus_mcp.client.auth.discovery import fetch_authorization_server_metadata
@@ -90,7 +91,14 @@ class EnterpriseAuth(OAuth):
 
     Raises:
         ValueError: There are both a secret and a key.
+
+    Attributes:
+        mcp_extensions: What a client declares that uses this.
     """
+
+    mcp_extensions: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "io.modelcontextprotocol/enterprise-managed-authorization": {}
+    }
 
     def __init__(
         self,

@@ -22,7 +22,10 @@ from dedalus_mcp.client.auth.metadata import AuthorizationServerMetadata, TokenR
 from dedalus_mcp.client.auth.storage import TokenStorage
 from dedalus_mcp.client.auth.token_endpoint import ClientCredentials, authenticated, read_token, refusal_of
 
-__all__ = ("Flow", "Grant", "Proof")
+__all__ = ("NONCE_RETRIES", "Flow", "Grant", "Proof")
+
+NONCE_RETRIES = 3
+"""How often a request is sent again with another nonce: they may change while many requests are under way."""
 
 
 class Proof(Protocol):

@@ -23,7 +23,7 @@ import httpx
 
 from dedalus_mcp.client.auth.challenge import WWWAuthenticateChallenge, token_challenge
 from dedalus_mcp.client.auth.fetching import Fetcher, resolved
-from dedalus_mcp.client.auth.grant import Grant, Proof
+from dedalus_mcp.client.auth.grant import NONCE_RETRIES, Grant, Proof
 from dedalus_mcp.client.auth.holder import Holder, Terms
 from dedalus_mcp.client.auth.login import Login
 from dedalus_mcp.client.auth.metadata import AuthorizationServerMetadata, TokenResponse
@@ -161,15 +161,17 @@ class OAuth(httpx.Auth):
             yield request
             return
         attempt = _Attempt(holder, request.headers.get("mcp-protocol-version", ""))
-        renonced = False
+        nonces = NONCE_RETRIES
         while True:
             self._show(request, login)
             response = yield request
             challenge = self._challenge(request, response)
             if challenge is None or (request.method == "DELETE" and self._terms.grant.interactive):
                 return  # nobody is asked to sign in only to leave
-            if self._proof is not None and not renonced and challenge.error == "use_dpop_nonce":
-                renonced = True
+            if login is not None and self._proof is not None and challenge.error == "use_dpop_nonce":
+                if nonces == 0:  # the token is as good as any other, so there is nothing to try
+                    return
+                nonces -= 1
             else:
                 with self._asking(request):
                     another = await attempt.after(login, response.status_code, challenge)

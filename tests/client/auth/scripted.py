@@ -40,6 +40,7 @@ class World:
 
     Attributes:
         asked: The headers of the requests that the MCP server got, in order.
+        bodies: Their bodies.
         posted: The forms that anybody got, in order.
         answers: What endpoints say next, by path; after that, a token.
         refuse: How many more requests the MCP server refuses, whatever they show.
@@ -50,6 +51,7 @@ class World:
 
     def __init__(self, **metadata: Any) -> None:
         self.asked: list[httpx.Headers] = []
+        self.bodies: list[bytes] = []
         self.posted: list[Posted] = []
         self.answers: dict[str, deque[httpx.Response]] = {}
         self.refuse = 0
@@ -82,6 +84,7 @@ class World:
         path = f"{request.url.host}{request.url.path}"
         if path == "mcp.example/mcp":
             self.asked.append(request.headers.copy())  # the request is changed for the next attempt
+            self.bodies.append(request.content)
         elif request.method == "POST":
             body = request.content.decode()
             form = json.loads(body) if body.startswith("{") else dict(parse_qsl(body, keep_blank_values=True))

@@ -5,11 +5,14 @@ from __future__ import annotations
 from base64 import b64decode
 
 import anyio
+import msgspec
 import pytest
 
 from dedalus_mcp.auth.jose import SigningKey, verify
 from dedalus_mcp.client.auth.client_credentials import ClientCredentialsAuth
 from dedalus_mcp.client.auth.failures import AuthConfigError, TokenError
+from dedalus_mcp.client.client import MCPClient
+from dedalus_mcp.errors import DedalusError
 from tests.client.auth.scripted import ISSUER, SERVER, World
 
 KEY = SigningKey.generate()
@@ -161,6 +164,19 @@ async def test_a_token_can_be_got_ahead_of_time() -> None:
 
     assert (await auth.get_token(SERVER)).access_token == "token-1"
     assert world.asked == []
+
+
+async def test_a_client_says_that_it_speaks_the_extension_by_which_it_gets_its_tokens() -> None:
+    """AUTH-53; what the user declares besides is declared as well."""
+    world = World()
+    auth = ClientCredentialsAuth(client_id="me", client_secret="s", http_client=world.http)
+    connecting = MCPClient.connect(SERVER, auth=auth, http_client=world.http, extensions={"com.example/x": {"a": 1}})
+
+    with pytest.raises(DedalusError):  # what answers is no MCP server
+        await connecting
+
+    declared = msgspec.json.decode(world.bodies[0])["params"]["_meta"]["io.modelcontextprotocol/clientCapabilities"]
+    assert declared["extensions"] == {"io.modelcontextprotocol/oauth-client-credentials": {}, "com.example/x": {"a": 1}}
 
 
 def test_a_client_has_a_secret_or_a_key() -> None:

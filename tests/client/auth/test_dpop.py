@@ -17,6 +17,7 @@ from dedalus_mcp.client.auth.device_code import DeviceAuthorization, DeviceCodeA
 from dedalus_mcp.client.auth.dpop import MAX_NONCE, MAX_NONCES, DPoP, DPoPAuth
 from dedalus_mcp.client.auth.enterprise import EnterpriseAuth, IdentityProvider
 from dedalus_mcp.client.auth.failures import AuthConfigError, TokenError
+from dedalus_mcp.client.auth.grant import NONCE_RETRIES
 from dedalus_mcp.client.auth.jwt_bearer import JwtBearerAuth
 from dedalus_mcp.client.auth.metadata import AuthorizationServerMetadata
 from dedalus_mcp.client.auth.oauth import OAuth
@@ -160,7 +161,15 @@ async def test_an_mcp_server_that_never_has_enough_of_nonces_is_given_up() -> No
         world.say("mcp.example/mcp", 401, {}, www_authenticate=WANTS_NONCE, dpop_nonce=str(number))
 
     assert (await world.http.post(SERVER, auth=auth)).status_code == 401
-    assert len(world.asked) <= 5
+    assert len(world.asked) == 1 + NONCE_RETRIES
+    assert len(world.forms()) == 1  # another token would not help
+
+
+async def test_a_server_that_wants_a_nonce_before_there_is_a_token_is_shown_one() -> None:
+    world = world_of_dpop()
+    world.challenge = WANTS_NONCE
+
+    assert (await world.http.post(SERVER, auth=credentials(world, DPoP(KEY)))).status_code == 200
 
 
 async def test_a_server_that_wants_a_nonce_and_gives_none_is_not_asked_again() -> None:
