@@ -28,27 +28,36 @@ from dedalus_mcp.errors import INTERNAL_ERROR, INVALID_PARAMS, McpError
 from dedalus_mcp.jsonrpc.failures import only_mcp_error
 from dedalus_mcp.server.catalogue import Catalogue, Showing
 from dedalus_mcp.server.changes import Change
-from dedalus_mcp.server.context import active_context
+from dedalus_mcp.server.context import active_context, get_context
 from dedalus_mcp.server.hints import hinted
 from dedalus_mcp.server.listeners import Listeners
+from dedalus_mcp.server.middleware import Incoming
 from dedalus_mcp.server.rendering import UnrenderableError
 from dedalus_mcp.server.results import described
 from dedalus_mcp.server.telling import Telling
+from dedalus_mcp.server.tool_passage import arguments_of, call_through
 from dedalus_mcp.server.tools import OnFailure
 from dedalus_mcp.types import (
+    CallToolRequestParams,
     CallToolResult,
+    CompleteRequestParams,
+    CompleteResult,
     Completion,
     CompletionArgument,
     CompletionContext,
+    CompletionReference,
+    GetPromptRequestParams,
     GetPromptResult,
     Prompt,
     PromptReference,
+    ReadResourceRequestParams,
     ReadResourceResult,
     Resource,
     ResourceTemplate,
     ResourceTemplateReference,
     Tool,
 )
+from dedalus_mcp.types.methods import COMPLETION_COMPLETE, PROMPTS_GET, RESOURCES_READ
 
 if TYPE_CHECKING:
     from dedalus_mcp.server.server import MCPServer
@@ -98,7 +107,8 @@ class Including(Telling):
 
         Its tools and prompts are called ``prefix_name`` here; its resources and templates keep their URIs, so
         that what refers to them can be read.  Its settings hold for them: what is allowed and enabled, threads,
-        timeouts and limits, what errors tell, and its lifespan, which begins and ends with that of this server.
+        timeouts and limits, what errors tell, its middleware (behind this server's), and its lifespan, which begins
+        and ends with that of this server.
         The call is this server's: `Context.server` is what the client is connected to, `Context.lifespan` is
         that of the included one.
 
@@ -108,8 +118,8 @@ class Including(Telling):
 
         Raises:
             TypeError: `other` is no server.
-            ValueError: `prefix` cannot begin a name; there is something of one of the names or URIs here already,
-                and the text names both; or the server would include itself.
+            ValueError: It has a session lifespan, and the sessions are this server's; `prefix` cannot begin a name;
+                there is something of one of the names or URIs here already; or it would include itself.
             RuntimeError: A client is being served, or tools may not change any more.
         """
         if not isinstance(cast("object", other), Including):
@@ -119,6 +129,10 @@ class Including(Telling):
         ours = cast("MCPServer", self)
         if ours is other or ours in other.included():
             raise ValueError(f"server {ours.name!r:.80} would include itself: {other.name!r:.80} includes it already")
+        if other.session_lifespan is not None:
+            raise ValueError(
+                f"{other.name!r:.80} has a session lifespan: give it to the server that clients connect to"
+            )
         if self.served:
             raise RuntimeError("include before serving: the lifespan of what is included begins with the server's own")
         inclusion = _Inclusion(ours, other, prefix)
@@ -249,6 +263,30 @@ class _Lender:
                 logger.exception("what server %r lends failed", self.server.name)
                 raise McpError(INTERNAL_ERROR, f"Internal error{'' if masked else f': {described(error)}'}") from error
 
+    @property
+    def intercepted(self) -> bool:
+        """Whether middleware of the server's own stands before what it lends, for a client's call."""
+        return bool(self.server.middleware) and active_context() is not None
+
+    async def pass_through(self, method: str, params: Any, end: Callable[[Any], Awaitable[Any]]) -> Any:
+        """Let a call through that middleware: see `intercepted`."""
+        return await self.run(self.server.middleware.run(Incoming(method, params, get_context()), end))
+
+    async def complete(
+        self, ref: CompletionReference, argument: CompletionArgument, context: CompletionContext | None
+    ) -> Completion:
+        """Suggest values for an argument."""
+        completions = self.server.completions
+        if not self.intercepted:
+            return await self.run(completions.complete(ref, argument, context))
+
+        async def end(given: CompleteRequestParams) -> CompleteResult:
+            return CompleteResult(completion=await completions.complete(given.ref, given.argument, given.context))
+
+        params = CompleteRequestParams(ref=ref, argument=argument, context=context)
+        result: CompleteResult = await self.pass_through(COMPLETION_COMPLETE.name, params, end)
+        return result.completion
+
 
 class _Tool:
     """A tool of an included server: a `LentTool`."""
@@ -271,11 +309,16 @@ class _Tool:
             return await self._lender.server.tools.is_enabled(self._key)
 
     async def call(self, arguments: Raw | dict[str, Any] | None, on_failure: OnFailure | None) -> CallToolResult:
-        tools = self._lender.server.tools
+        server, context = self._lender.server, active_context()
+        tools = server.tools
         if not tools.allows(self._key):
             raise McpError(INVALID_PARAMS, f"Unknown tool: {self.definition.name:.128}")
         with self._lender.visited():
-            return await tools.call(self._key, arguments, on_failure)
+            if context is None or not server.middleware:
+                return await tools.call(self._key, arguments, on_failure)
+            given = arguments_of(arguments) if isinstance(arguments, Raw) else arguments
+            params = CallToolRequestParams(name=self._key, arguments=given)
+            return await call_through(server.middleware, tools, params, context, on_failure)
 
 
 class _Prompt:
@@ -290,11 +333,17 @@ class _Prompt:
         self.definition = msgspec.structs.replace(definition, name=rename(key))
 
     async def get(self, arguments: Mapping[str, Any] | None) -> GetPromptResult:
-        return await self._lender.run(self._lender.server.prompts.get(self._key, arguments))
+        lender = self._lender
+        if not lender.intercepted:
+            return await lender.run(lender.server.prompts.get(self._key, arguments))
+        params = GetPromptRequestParams(name=self._key, arguments=None if arguments is None else dict(arguments))
+        result: GetPromptResult = await lender.pass_through(
+            PROMPTS_GET.name, params, lambda given: lender.server.prompts.get(given.name, given.arguments)
+        )
+        return result
 
     async def complete(self, argument: CompletionArgument, context: CompletionContext | None) -> Completion:
-        ref = PromptReference(name=self._key)
-        return await self._lender.run(self._lender.server.completions.complete(ref, argument, context))
+        return await self._lender.complete(PromptReference(name=self._key), argument, context)
 
 
 class _Resources:
@@ -306,10 +355,14 @@ class _Resources:
         self._lender = lender
 
     async def read(self, uri: str) -> ReadResourceResult:
-        server = self._lender.server
-        return hinted(
-            await self._lender.run(server.resources.read(uri)), server.config.cache_hints.get("resources/read")
-        )
+        lender, server = self._lender, self._lender.server
+        if lender.intercepted:
+            params = ReadResourceRequestParams(uri=uri)
+            reading = lender.pass_through(RESOURCES_READ.name, params, lambda given: server.resources.read(given.uri))
+        else:
+            reading = lender.run(server.resources.read(uri))
+        result: ReadResourceResult = hinted(await reading, server.config.cache_hints.get("resources/read"))
+        return result
 
     def watched(self, uri: str) -> AbstractAsyncContextManager[None]:
         return self._lender.server.resources.watched(uri)
@@ -342,5 +395,4 @@ class _Template(_Resources):
         return values
 
     async def complete(self, argument: CompletionArgument, context: CompletionContext | None) -> Completion:
-        ref = ResourceTemplateReference(uri=self._key)
-        return await self._lender.run(self._lender.server.completions.complete(ref, argument, context))
+        return await self._lender.complete(ResourceTemplateReference(uri=self._key), argument, context)

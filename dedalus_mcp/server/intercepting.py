@@ -22,8 +22,6 @@ import anyio
 import msgspec
 from msgspec import Raw
 
-from dedalus_mcp.errors import INVALID_PARAMS, McpError
-from dedalus_mcp.jsonrpc.codec import encode_value
 from dedalus_mcp.jsonrpc.inbound import Inbound
 from dedalus_mcp.jsonrpc.messages import Call, Notice
 from dedalus_mcp.jsonrpc.tasks import ends_the_task
@@ -36,9 +34,10 @@ from dedalus_mcp.server.replaying import apart, run_apart
 from dedalus_mcp.server.routes import AT_ONCE, Handled
 from dedalus_mcp.server.session_lifespan import SessionLife, SessionLifespan
 from dedalus_mcp.server.sessions import Session
-from dedalus_mcp.server.tools import ToolCall, arguments_in
+from dedalus_mcp.server.tool_passage import call_through, typed
+from dedalus_mcp.server.tools import ToolCall
 from dedalus_mcp.session import ServerSession
-from dedalus_mcp.types import CallToolRequestParams, CallToolResult, InitializeResult, NotificationParams
+from dedalus_mcp.types import InitializeResult, NotificationParams
 from dedalus_mcp.types.methods import NOTIFICATIONS, REQUESTS
 from dedalus_mcp.types.revisions import LATEST_LEGACY, shape
 
@@ -116,7 +115,7 @@ class Intercepting(Answering):
         if not chain:
             return await self._begin(params, context)
         try:
-            outcome = await chain.run(Incoming(call.method, _typed(params), context), answer.get)
+            outcome = await chain.run(Incoming(call.method, typed(params), context), answer.get)
         except Exception as error:
             told = self._told(error, context)
             if told is error:
@@ -163,7 +162,7 @@ class Intercepting(Answering):
         return self.server.session_lifespan if runs else None
 
     async def _call(self, method: str, handled: Handled | None, server: MCPServer, params: Any) -> Any:
-        """Let a call through the middleware."""
+        """Let a call through, with what is set up for its session."""
         context, end = get_context(), partial(self._end, handled)
         lifespan = self._lifespan_for(method)
         if lifespan is not None:
@@ -178,20 +177,14 @@ class Intercepting(Answering):
         async with self._living(lifespan, get_context()):
             return await handled(server, params)
 
-    async def _chained(self, method: str, params: Any, context: Context, end: Callable[[_Failures, Any], Any]) -> Any:
-        failures, incoming = _Failures(), Incoming(method, _typed(params), context)
-        try:
-            return await self.server.middleware.run(incoming, partial(end, failures))
-        except Exception as error:
-            if not isinstance(params, ToolCall):
-                raise
-            return failures.told(error, partial(self.server.tools.failure, params.name))
+    async def _chained(self, method: str, params: Any, context: Context, end: Callable[[Any], Awaitable[Any]]) -> Any:
+        """Let a call through the middleware."""
+        if isinstance(params, ToolCall):
+            return await call_through(self.server.middleware, self.server.tools, typed(params), context)
+        return await self.server.middleware.run(Incoming(method, params, context), end)
 
-    async def _end(self, handled: Handled | None, failures: _Failures, params: Any) -> Any:
+    async def _end(self, handled: Handled | None, params: Any) -> Any:
         """Do what the call is for, when it is through."""
-        if isinstance(params, CallToolRequestParams):
-            arguments = Raw(encode_value(params.arguments or {}))  # as from the client: the tool checks them
-            return await self.server.tools.call(params.name, arguments, failures.raised)
         if handled is not None:
             return await handled(self.server, params)
         return self._at_once(get_context().call, params)
@@ -259,27 +252,6 @@ class Intercepting(Answering):
         await self.server.middleware.run(Incoming(notice.method, params, context, notice=True), take)
 
 
-class _Failures:
-    """What a tool has raised on the way through the middleware, and what would tell the model of it."""
-
-    __slots__ = ("_error", "_tell")
-
-    def __init__(self) -> None:
-        self._error: Exception | None = None
-        self._tell: Callable[[Exception], CallToolResult] | None = None
-
-    def raised(self, error: Exception, tell: Callable[[Exception], CallToolResult]) -> CallToolResult:
-        """Raise it, for the middleware to see: an `OnFailure`."""
-        self._error, self._tell = error, tell
-        raise error
-
-    def told(self, error: Exception, otherwise: Callable[[Exception], CallToolResult]) -> CallToolResult:
-        """Tell the model of what came out in the end, which may be another exception."""
-        if self._tell is None or error is not self._error:
-            return otherwise(error)
-        return self._tell(error)
-
-
 class _Answer:
     """What a request is answered with: decoded for the middleware, and sent as it came where that leaves it so."""
 
@@ -301,21 +273,3 @@ class _Answer:
     def to_send(self, outcome: Any) -> Any:
         """Return what goes out for what the middleware has returned."""
         return self._came if outcome is self._read else outcome
-
-
-def _typed(params: Any) -> Any:
-    """The params as everybody knows them: a tool's arguments are kept raw for the tool alone."""
-    if not isinstance(params, ToolCall):
-        return params
-    raw = arguments_in(params.arguments)
-    try:
-        arguments = None if raw is None else msgspec.json.decode(raw)
-    except RecursionError:
-        raise McpError(INVALID_PARAMS, "Invalid params: arguments: nested too deeply") from None
-    return CallToolRequestParams(
-        name=params.name,
-        arguments=arguments,
-        requestState=params.requestState,
-        inputResponses=params.inputResponses,
-        meta=params.meta,
-    )
