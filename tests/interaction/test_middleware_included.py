@@ -180,7 +180,7 @@ async def test_a_session_that_only_the_included_server_sets_up_is_refused() -> N
     async def live(session: Session) -> AsyncGenerator[None]:
         yield
 
-    with pytest.raises(ValueError, match="'inner' has a session lifespan: give it to the server that clients reach"):
+    with pytest.raises(ValueError, match="'inner' has a session lifespan: give it to the server that clients"):
         MCPServer("outer").include(offering("inner", echo, session_lifespan=live))
 
 
