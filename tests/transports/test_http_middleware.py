@@ -102,6 +102,34 @@ async def test_a_client_that_leaves_during_its_handshake_ends_it(settings: dict[
         assert server.active_sessions() == ()
 
 
+@sessions
+async def test_a_server_that_ends_ends_handshakes_that_take_their_time(settings: dict[str, Any]) -> None:
+    gate = Gate("initialize")
+    async with serving(offering(middleware=[gate]), **settings) as web:
+        opening = web.client().send("POST", initialize())
+        await gate.there.wait()
+        await web.app.aclose()
+
+        assert (await opening.ended()).status == 503
+        assert gate.ended.is_set()
+
+
+@sessions
+async def test_a_drain_lets_a_handshake_come_to_its_end(settings: dict[str, Any]) -> None:
+    gate = Gate("initialize")
+    server = offering(middleware=[gate])
+    async with serving(server, **settings) as web:
+        opening = web.client().send("POST", initialize())
+        await gate.there.wait()
+        async with anyio.create_task_group() as group:
+            group.start_soon(web.app.aclose, 5.0)
+            await wait_all_tasks_blocked()
+            gate.may_pass.set()
+
+        assert (await opening.ended()).status == 200
+        assert server.active_sessions() == ()
+
+
 async def test_each_request_of_a_call_shows_its_own_headers() -> None:
     seen: list[tuple[str, str]] = []
 

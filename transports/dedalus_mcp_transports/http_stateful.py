@@ -27,7 +27,7 @@ from dedalus_mcp_transports.event_log import EventNotFound
 from dedalus_mcp_transports.http_channel import Form, PostChannel, answer_gone
 from dedalus_mcp_transports.http_classify import VERSION, Refused, Route, legacy_revision, status_of
 from dedalus_mcp_transports.http_headers import accepts
-from dedalus_mcp_transports.http_initialize import InitializeChannel
+from dedalus_mcp_transports.http_initialize import InitializeChannel, Initializing
 from dedalus_mcp_transports.http_legacy import LegacySession, SessionStream
 from dedalus_mcp_transports.http_life import Pulse, end_all
 from dedalus_mcp_transports.http_posted import is_replied_to
@@ -59,6 +59,7 @@ class Stateful:
         self._pulse = pulse
         self._sessions: Sessions[LegacySession] = Sessions(settings.max_sessions, settings.session_idle_seconds)
         self._sweep = Sweep(self._sessions, lambda session: session.close("the session was not used for too long"))
+        self._initializing = Initializing()
         self._stopped: list[LegacySession] = []
         self._tasks = Tasks()
 
@@ -68,10 +69,12 @@ class Stateful:
         self._sweep.stop()
         for session in self._stopped:
             session.stream.end()
-        return [session.receiver for session in self._stopped]
+        return [*(session.receiver for session in self._stopped), *self._initializing.receivers]
 
     def close(self, reason: str) -> list[PostChannel]:
-        """End the sessions that were stopped; return the channels on which no reply will come now."""
+        """End the sessions; return the channels on which no reply will come now."""
+        self._initializing.close(reason)
+        self.stop()  # a handshake that took its time may have begun one meanwhile
         stopped, self._stopped = self._stopped, []
         return [channel for session in stopped for channel in session.close(reason)]
 
@@ -102,8 +105,7 @@ class Stateful:
     async def _initialize(self, request: HttpRequest, message: Call, receive: Receive, send: Send) -> None:
         stream, channel = SessionStream(), InitializeChannel(request)
         receiver = self._application.converse(stream)
-        receiver.take(message, channel)
-        if not await channel.replied(receiver, receive) or receiver.revision is None:
+        if not await self._initializing.take(receiver, message, channel, receive) or receiver.revision is None:
             await channel.respond(send)
             return
         now = anyio.current_time()

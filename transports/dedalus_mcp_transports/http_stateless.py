@@ -26,7 +26,7 @@ from dedalus_mcp.transport import Application, Receiver
 from dedalus_mcp.types import ClientCapabilities
 from dedalus_mcp_transports.http_channel import Form, PostChannel, always_ok, answer_gone
 from dedalus_mcp_transports.http_classify import Refused, Route, legacy_revision
-from dedalus_mcp_transports.http_initialize import InitializeChannel
+from dedalus_mcp_transports.http_initialize import InitializeChannel, Initializing
 from dedalus_mcp_transports.http_life import Pulse
 from dedalus_mcp_transports.http_posted import cancellations_in, is_replied_to
 from dedalus_mcp_transports.http_refusals import refuse
@@ -60,14 +60,16 @@ class Stateless:
         self._form = form
         self._pulse = pulse
         self._seal = SessionSeal(settings.state_keys)
+        self._initializing = Initializing()
         self._running: Running[_Open] = Running(settings.max_sessions)
 
     def stop(self) -> list[Receiver]:
         """Return the conversations that are going on."""
-        return [each.receiver for each in self._running.values]
+        return [*(each.receiver for each in self._running.values), *self._initializing.receivers]
 
     def close(self, reason: str) -> list[PostChannel]:
         """End the conversations; return the channels on which no reply will come now."""
+        self._initializing.close(reason)
         running = self._running.clear()
         for each in running:
             each.receiver.close(reason)
@@ -110,8 +112,7 @@ class Stateless:
     async def _initialize(self, request: HttpRequest, message: Call, receive: Receive, send: Send) -> None:
         channel = InitializeChannel(request)
         receiver = self._application.converse_once(channel, None, "")
-        receiver.take(message, channel)
-        if not await channel.replied(receiver, receive) or receiver.agreed is None:
+        if not await self._initializing.take(receiver, message, channel, receive) or receiver.agreed is None:
             await channel.respond(send)
             return
         id = self._seal.seal(receiver.agreed, request.principal, time.time())
