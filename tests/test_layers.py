@@ -84,6 +84,7 @@ THIRD_PARTY_OF = {
     "dedalus_mcp.client.auth.dpop": {"httpx"},
     "dedalus_mcp.client.auth.fetching": {"httpx"},
     "dedalus_mcp.client.auth.headless": {"httpx"},
+    "dedalus_mcp.client.auth.lookup": {"httpx"},
     "dedalus_mcp.client.auth.oauth": {"httpx"},
     "dedalus_mcp.jsonrpc.tasks": {"trio"},  # only when that is the loop that runs
     "dedalus_mcp.schema.json_schema": {"jsonschema_rs"},  # only when an author gives a schema

@@ -19,6 +19,11 @@ from dedalus_mcp.client.auth.file_storage import FileTokenStorage
 from dedalus_mcp.client.auth.grant import Flow, Grant, Proof
 from dedalus_mcp.client.auth.headless import HeadlessRedirect
 from dedalus_mcp.client.auth.jwt_bearer import JwtBearerAuth
+from dedalus_mcp.client.auth.lookup import (
+    discover_authorization_server,
+    fetch_authorization_server_metadata,
+    fetch_resource_metadata,
+)
 from dedalus_mcp.client.auth.metadata import (
     AuthorizationServerMetadata,
     ClientInformation,
@@ -72,5 +77,8 @@ __all__ = (
     "TokenResponse",
     "TokenStorage",
     "WWWAuthenticateChallenge",
+    "discover_authorization_server",
+    "fetch_authorization_server_metadata",
+    "fetch_resource_metadata",
     "parse_www_authenticate",
 )

@@ -25,8 +25,8 @@ from dedalus_mcp.client.auth.well_known import (
 __all__ = (
     "Discovered",
     "discover",
-    "fetch_authorization_server_metadata",
-    "fetch_resource_metadata",
+    "find_server_metadata",
+    "find_resource_metadata",
 )
 
 DocumentT = TypeVar("DocumentT", bound=Document)
@@ -60,13 +60,13 @@ async def discover(
         DiscoveryError: It cannot be found out, or must not be trusted.
         AuthConfigError: `issuer` is not one of the server's.
     """
-    resource = await fetch_resource_metadata(fetcher, url, resource_metadata)
+    resource = await find_resource_metadata(fetcher, url, resource_metadata)
     if resource is None:
         server = await _of_2025_03_26(fetcher, url, revision)
         _chosen(url, (server.issuer,), issuer)
         return Discovered(server, None)
     chosen = _chosen(url, resource.authorization_servers or (), issuer)
-    return Discovered(await fetch_authorization_server_metadata(fetcher, chosen), resource)
+    return Discovered(await find_server_metadata(fetcher, chosen), resource)
 
 
 def _chosen(url: str, named: Sequence[str], wanted: str | None) -> str:
@@ -80,7 +80,7 @@ def _chosen(url: str, named: Sequence[str], wanted: str | None) -> str:
     return wanted
 
 
-async def fetch_resource_metadata(
+async def find_resource_metadata(
     fetcher: Fetcher, url: str, resource_metadata: str | None = None
 ) -> ResourceMetadata | None:
     """Return what a protected server says of itself; None if it says nothing, as one of 2025-03-26.
@@ -106,7 +106,7 @@ async def fetch_resource_metadata(
     return None
 
 
-async def fetch_authorization_server_metadata(fetcher: Fetcher, issuer: str) -> AuthorizationServerMetadata:
+async def find_server_metadata(fetcher: Fetcher, issuer: str) -> AuthorizationServerMetadata:
     """Return what an authorization server says of itself.
 
     Raises:

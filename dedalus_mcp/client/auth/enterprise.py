@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Unpack
 
 from dedalus_mcp.auth.jose import SigningKey
-from dedalus_mcp.client.auth.discovery import fetch_authorization_server_metadata
+from dedalus_mcp.client.auth.discovery import find_server_metadata
 from dedalus_mcp.client.auth.failures import AuthConfigError
 from dedalus_mcp.client.auth.grant import Flow
 from dedalus_mcp.client.auth.jwt_bearer import JwtBearerGrant
@@ -56,7 +56,7 @@ class _EnterpriseGrant(JwtBearerGrant):
         """Let the identity provider say to the authorization server who the user is."""
         provider = self._provider.server
         if isinstance(provider, str):
-            provider = await fetch_authorization_server_metadata(flow.fetcher, provider)
+            provider = await find_server_metadata(flow.fetcher, provider)
         if provider.token_endpoint is None:
             raise AuthConfigError(f"the identity provider {provider.issuer!r:.200} has no token_endpoint")
         form = {

@@ -12,8 +12,8 @@ import pytest
 
 from dedalus_mcp.client.auth.discovery import (
     discover,
-    fetch_authorization_server_metadata,
-    fetch_resource_metadata,
+    find_resource_metadata,
+    find_server_metadata,
 )
 from dedalus_mcp.client.auth.failures import AuthError, DiscoveryError
 from dedalus_mcp.client.auth.fetching import MAX_DOCUMENT, MAX_REDIRECTS, Fetcher, resolved
@@ -57,7 +57,7 @@ async def test_a_document_without_end_is_read_up_to_the_limit() -> None:
     world.at(METADATA, lambda request: httpx.Response(200, stream=body))
 
     with pytest.raises(DiscoveryError, match=f"longer than {MAX_DOCUMENT} bytes"):
-        await fetch_resource_metadata(fetcher(world), MCP)
+        await find_resource_metadata(fetcher(world), MCP)
 
     assert body.sent <= MAX_DOCUMENT + 2 * 65536
 
@@ -69,7 +69,7 @@ async def test_a_compressed_document_is_measured_as_it_unfolds() -> None:
     world.at(METADATA, lambda request: httpx.Response(200, headers={"content-encoding": "gzip"}, stream=Once(bomb)))
 
     with pytest.raises(DiscoveryError, match="longer than"):
-        await fetch_resource_metadata(fetcher(world), MCP)
+        await find_resource_metadata(fetcher(world), MCP)
 
 
 class Once(httpx.AsyncByteStream):
@@ -88,7 +88,7 @@ async def test_a_server_that_does_not_come_to_an_end_is_not_waited_for() -> None
     world.at(METADATA, lambda request: httpx.Response(200, stream=Silent()))
 
     with pytest.raises(DiscoveryError, match=r"no answer of https://mcp\.example\.com/.* within 0\.01 s"):
-        await fetch_resource_metadata(fetcher(world, seconds=0.01), MCP)
+        await find_resource_metadata(fetcher(world, seconds=0.01), MCP)
 
 
 async def test_a_server_that_does_not_answer_is_not_waited_for() -> None:
@@ -100,12 +100,12 @@ async def test_a_server_that_does_not_answer_is_not_waited_for() -> None:
 
     world.at(METADATA, never)
     with pytest.raises(DiscoveryError, match="no answer of"):
-        await fetch_resource_metadata(fetcher(world, seconds=0.01), MCP)
+        await find_resource_metadata(fetcher(world, seconds=0.01), MCP)
 
 
 async def test_a_server_that_cannot_be_reached_is_named() -> None:
     with pytest.raises(DiscoveryError, match=r"cannot reach https://mcp\.example\.com/.well-known/.*there is no"):
-        await fetch_resource_metadata(fetcher(World()), MCP)
+        await find_resource_metadata(fetcher(World()), MCP)
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ async def test_a_redirect_to_another_origin_is_not_followed(there: str) -> None:
     world.at(METADATA, lambda request: httpx.Response(302, headers={"location": there}))
     world.at("https://mcp.example.com/.well-known/oauth-protected-resource", lambda request: httpx.Response(404))
 
-    assert await fetch_resource_metadata(fetcher(world), MCP) is None
+    assert await find_resource_metadata(fetcher(world), MCP) is None
     assert len(world.asked) == 2
 
 
@@ -134,7 +134,7 @@ async def test_a_redirect_within_an_origin_is_followed() -> None:
     world.at(METADATA, lambda request: httpx.Response(308, headers={"location": "/metadata"}))
     world.at("https://mcp.example.com/metadata", lambda request: httpx.Response(200, json=GOOD))
 
-    found = await fetch_resource_metadata(fetcher(world), MCP)
+    found = await find_resource_metadata(fetcher(world), MCP)
     assert found is not None
     assert found.authorization_servers == (AS,)
 
@@ -144,7 +144,7 @@ async def test_redirects_in_a_circle_come_to_an_end() -> None:
     world.at(METADATA, lambda request: httpx.Response(307, headers={"location": METADATA}))
 
     with pytest.raises(DiscoveryError, match="round in a circle"):
-        await fetch_resource_metadata(fetcher(world), MCP)
+        await find_resource_metadata(fetcher(world), MCP)
 
     assert len(world.asked) == MAX_REDIRECTS + 1
 
@@ -168,7 +168,7 @@ async def test_nothing_of_the_callers_own_client_goes_along() -> None:
     )
 
     for _ in range(2):
-        await fetch_resource_metadata(Fetcher(http, Reach(MCP)), MCP)
+        await find_resource_metadata(Fetcher(http, Reach(MCP)), MCP)
 
     assert not any("s3cret" in str(asked.headers.multi_items()) for asked in world.asked)
     assert not any("cookie" in asked.headers or "authorization" in asked.headers for asked in world.asked)
@@ -185,7 +185,7 @@ async def test_a_name_that_stands_for_a_private_address_is_not_asked() -> None:
         return ["8.8.8.8", "169.254.169.254"]
 
     with pytest.raises(DiscoveryError, match="is in a private network"):
-        await fetch_resource_metadata(fetcher(world, resolve=resolve), MCP)
+        await find_resource_metadata(fetcher(world, resolve=resolve), MCP)
 
     assert looked_up == ["mcp.example.com"]
     assert world.asked == []
@@ -216,7 +216,7 @@ async def test_metadata_that_are_wrong_are_told_with_what_is_wrong(body: bytes, 
     world.at(METADATA, lambda request: httpx.Response(200, content=body))
 
     with pytest.raises(DiscoveryError, match=text) as caught:
-        await fetch_resource_metadata(fetcher(world), MCP)
+        await find_resource_metadata(fetcher(world), MCP)
 
     assert len(str(caught.value)) < 400
 
@@ -228,7 +228,7 @@ async def test_metadata_that_are_not_there_are_looked_for_elsewhere(status: int)
     root = "https://mcp.example.com/.well-known/oauth-protected-resource"
     world.at(root, lambda request: httpx.Response(200, json=GOOD))
 
-    assert await fetch_resource_metadata(fetcher(world), MCP) is not None
+    assert await find_resource_metadata(fetcher(world), MCP) is not None
 
 
 async def test_a_page_for_people_is_no_metadata() -> None:
@@ -238,7 +238,7 @@ async def test_a_page_for_people_is_no_metadata() -> None:
     root = "https://mcp.example.com/.well-known/oauth-protected-resource"
     world.at(root, lambda request: httpx.Response(200, json=GOOD))
 
-    assert await fetch_resource_metadata(fetcher(world), MCP) is not None
+    assert await find_resource_metadata(fetcher(world), MCP) is not None
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])
@@ -294,7 +294,7 @@ async def test_an_issuer_that_says_nothing_is_named() -> None:
     world.hosts[AS] = {}
 
     with pytest.raises(DiscoveryError, match=r"'https://as\.example\.com' says nothing of itself"):
-        await fetch_authorization_server_metadata(fetcher(world), AS)
+        await find_server_metadata(fetcher(world), AS)
 
 
 async def test_of_several_documents_of_an_issuer_the_one_that_is_its_own_is_used() -> None:
@@ -306,7 +306,7 @@ async def test_of_several_documents_of_an_issuer_the_one_that_is_its_own_is_used
     world.at(f"{AS}/.well-known/oauth-authorization-server/tenant", lambda request: httpx.Response(200, json=endless))
     world.at(f"{AS}/tenant/.well-known/openid-configuration", lambda request: httpx.Response(200, json=own))
 
-    found = await fetch_authorization_server_metadata(fetcher(world), issuer)
+    found = await find_server_metadata(fetcher(world), issuer)
     assert found.token_endpoint == f"{AS}/right"
 
 
@@ -315,7 +315,7 @@ async def test_null_stands_for_what_is_not_there() -> None:
     null = dict.fromkeys(["scopes_supported", "registration_endpoint", "code_challenge_methods_supported"])
     world.at(f"{AS}/.well-known/oauth-authorization-server", lambda r: httpx.Response(200, json={"issuer": AS, **null}))
 
-    assert (await fetch_authorization_server_metadata(fetcher(world), AS)).scopes_supported is None
+    assert (await find_server_metadata(fetcher(world), AS)).scopes_supported is None
 
 
 async def test_an_old_server_that_names_somebody_else_is_not_believed() -> None:

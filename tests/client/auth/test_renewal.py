@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -21,6 +21,7 @@ from dedalus_mcp.client.auth import (
     LoopbackRedirect,
     MemoryTokenStorage,
     TokenError,
+    oauth,
 )
 from tests.client.auth.scene import AS, MCP, Scene
 from tests.client.auth.world import refusal
@@ -565,3 +566,39 @@ def test_requests_without_an_event_loop_are_refused() -> None:
 
     with pytest.raises(RuntimeError, match=r"AuthorizationCodeAuth works with httpx\.AsyncClient only"):
         httpx.get(MCP, auth=AuthorizationCodeAuth(redirect=scene.world.redirect()))
+
+
+# Refusals that have no end.
+
+
+class Endless(httpx.AsyncByteStream):
+    """A body without an end, or one that never comes."""
+
+    def __init__(self, *, silent: bool) -> None:
+        self._silent = silent
+        self.sent = 0
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        while True:
+            await anyio.lowlevel.checkpoint()
+            if self._silent:
+                await anyio.sleep_forever()
+            self.sent += 65536
+            yield b" " * 65536
+
+
+@pytest.mark.parametrize("silent", [False, True])
+async def test_the_body_of_a_refusal_is_not_waited_for(silent: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is said with a 401 is in its header."""
+    monkeypatch.setattr(oauth, "REFUSAL_SECONDS", 0.01 if silent else 30)
+    scene, body = Scene(), Endless(silent=silent)
+    answer = scene.guard.answer
+
+    async def refuse(request: httpx.Request) -> httpx.Response:
+        made = await answer(request)
+        return made if made.status_code == OK else httpx.Response(401, headers=made.headers, stream=body)
+
+    scene.world.at(MCP, refuse)
+    with anyio.fail_after(5):
+        assert (await scene.visit()).status_code == OK
+    assert body.sent <= oauth.MAX_REFUSAL + 2 * 65536
