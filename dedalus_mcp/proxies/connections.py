@@ -72,11 +72,13 @@ class Connection:
         if self._client is not None and self._client.ended is None:
             return self._client
         async with self._making:
-            if self._closed:
-                raise ConnectionError("the proxy is not served any more")
             if self._client is None or self._client.ended is not None:
                 await self._let_go()
-                self._client = await self._connect()
+                self._client = None if self._closed else await self._connect()
+            if self._closed or self._client is None:  # meanwhile, maybe
+                with anyio.CancelScope(shield=True):
+                    await self._let_go()
+                raise ConnectionError("whoever it was for is gone")
             return self._client
 
     async def aclose(self) -> None:
