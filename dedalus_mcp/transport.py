@@ -106,7 +106,8 @@ class Duplex(Protocol):
     either call loses no frame that was not being transferred at that moment.
 
     Where it costs extra to hear what the other side says by itself, a method `hear_unasked()`
-    is called before the first frame if somebody wants to.
+    is called before the first frame if somebody wants to.  Where a legacy session may end though
+    the connection goes on, a method `when_lost(tell)` is given what to call then.
     """
 
     async def receive(self) -> Sequence[Received]:

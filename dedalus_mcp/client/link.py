@@ -17,7 +17,7 @@ from msgspec import Raw
 
 from dedalus_mcp.client.delivery import Deliveries
 from dedalus_mcp.client.handlers import Handlers
-from dedalus_mcp.errors import RemoteProtocolError
+from dedalus_mcp.errors import RemoteProtocolError, SessionExpiredError
 from dedalus_mcp.jsonrpc.clock import Timeout
 from dedalus_mcp.jsonrpc.duplex import Conversation
 from dedalus_mcp.jsonrpc.messages import RequestId
@@ -90,6 +90,7 @@ class Link:
         deliveries: The callbacks that hear of it.
         answers: What answers the server's questions.
         notices: What is heard of the server.
+        session_lost: Told when the legacy session has ended and no call of ours noticed; None for nobody.
     """
 
     def __init__(self, duplex: Duplex, make_handlers: Callable[[Deliveries], Handlers], info: Implementation) -> None:
@@ -107,6 +108,10 @@ class Link:
         hear_unasked: Callable[[], None] | None = getattr(duplex, "hear_unasked", None)
         if hear_unasked is not None and (self.notices.unasked or self.answers.asked):
             hear_unasked()
+        self.session_lost: Callable[[SessionExpiredError], None] | None = None
+        when_lost: Callable[[Callable[[SessionExpiredError], None]], None] | None = getattr(duplex, "when_lost", None)
+        if when_lost is not None:
+            when_lost(self._session_lost)
         self.revision = LATEST_LEGACY
         self._tasks.start(self._conversation.run, detached=True)
 
@@ -184,6 +189,10 @@ class Link:
         given = {**params, "_meta": meta} if meta else dict(params)
         raw = await self._peer.call(method, given, timeout=timeout, progress=heard)
         return self._decoded(Method[Any, dict[str, Any]](method, dict[str, Any], dict[str, Any]), raw)
+
+    def _session_lost(self, error: SessionExpiredError) -> None:
+        if self.session_lost is not None:
+            self.session_lost(error)
 
     def _meta(
         self, given: Mapping[str, Any] | None, timeout: Timeout | None, progress: Progress | None

@@ -27,7 +27,7 @@ from dedalus_mcp.client.known_tools import KnownTools
 from dedalus_mcp.client.link import Agreement, Link
 from dedalus_mcp.client.notices import told_by
 from dedalus_mcp.client.opening import initialize
-from dedalus_mcp.client.patience import pause_before_repeat
+from dedalus_mcp.client.patience import BackOff, pause_before_repeat
 from dedalus_mcp.client.session import Held
 from dedalus_mcp.errors import (
     HEADER_MISMATCH,
@@ -114,7 +114,9 @@ class Requests:
             None if told is None else Delivery[Any](told, link.deliveries)
             for told in (conduct.on_session_lost, conduct.on_repeat)
         ]
+        self._coming_back = False
         link.notices.changed = self._changed
+        link.session_lost = self._session_ended
 
     async def make(
         self, method: Method[P, R], params: P, *, timeout: Timeout | None = None, progress: Progress | None = None
@@ -230,6 +232,27 @@ class Requests:
                     self._session_lost.put(error)
             if self._lost is not None and self._lost[0] is lost:
                 self._lost = None
+
+    def _session_ended(self, error: SessionExpiredError) -> None:
+        """There was no call to notice that: whoever only listens must not wait for ever."""
+        if self._coming_back or not (self._link.notices.unasked or self._held.uris):
+            return
+        self._coming_back = True
+        self._lost = self._lost or (self.agreement, error)
+        self._link.deliveries.start(self._come_back)
+
+    async def _come_back(self) -> None:
+        back_off = BackOff()
+        try:
+            while self._lost is not None and self._link.ended is None:
+                try:
+                    await self._renew(*self._lost)
+                except (DedalusError, OSError) as error:
+                    logger.debug("no new session yet: %s", error)
+                    back_off.failed(getattr(error, "retry_after", None))
+                    await anyio.sleep(back_off.pause())
+        finally:
+            self._coming_back = False
 
     def _take_over(self, agreement: Agreement) -> None:
         """The server has become a modern one: what it held for us is part of our requests now."""

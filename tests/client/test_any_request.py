@@ -186,3 +186,13 @@ async def test_a_resource_is_read_with_progress_and_meta(revision: str) -> None:
     (content,) = found.contents
     assert isinstance(content, TextResourceContents)
     assert content.text == "7"
+
+
+async def test_closing_the_client_ends_whatever_else_was_begun_with_it() -> None:
+    client = await MCPClient.connect(offering())
+    pending = client.start(anyio.sleep_forever)
+    await anyio.wait_all_tasks_blocked()
+    with anyio.fail_after(5):
+        await client.close()
+        with pytest.raises(ConnectionLost, match="the client was closed"):
+            await pending

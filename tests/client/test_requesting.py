@@ -485,3 +485,59 @@ async def test_when_a_session_was_lost_whoever_listens_is_told_that_something_ma
         restarted.forget()
         await client.call_tool("t")
         assert [params.uri for params in await updated.wait(1)] == ["r://a"]
+
+
+class Standing(Restarted):
+    """A legacy server that can be listened to: its streams end when it forgets, and it may be away for a while."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ended = anyio.Event()
+        self.away = 0
+
+    async def script(self, asked: Asked, talk: Talk) -> None:
+        known = int(asked.headers.get("mcp-session-id", "s0")[1:]) > self.forgotten
+        if asked.what == "GET" and known:
+            ended = self.ended
+            await talk.stream(b": here\n\n")
+            await ended.wait()
+        elif asked.what == "initialize" and self.away:
+            self.away -= 1
+            await talk.answer(503, b"starting", retry_after="0")
+        else:
+            await super().script(asked, talk)
+
+    def forget(self) -> None:
+        super().forget()
+        self.ended.set()
+        self.ended = anyio.Event()
+
+
+async def test_who_only_listens_gets_a_new_session_too() -> None:
+    """B067, SUB-15: no call was there to notice that the old one was lost; and it is tried until it works."""
+    standing, updated = Standing(), Heard[Any]()
+    async with scripted(standing.script) as server:
+        target = StreamableHttp(server.url, reconnect=Reconnect(first=0.01))
+        async with MCPClient.connect(target, resource_updated=updated) as client:
+            await client.subscribe_resource("r://a")
+            await server.until("GET")
+            standing.away = 2
+            standing.forget()
+            assert [params.uri for params in await updated.wait(1)] == ["r://a"]
+            await server.until("resources/subscribe", 2)
+
+    assert server.count("initialize") == 4
+    assert server.count("tools/call") == 0
+
+
+async def test_closing_ends_the_attempts_to_come_back() -> None:
+    standing = Standing()
+    async with scripted(standing.script) as server:
+        target = StreamableHttp(server.url, reconnect=Reconnect(first=0.01))
+        async with MCPClient.connect(target, logging=lambda _: None) as client:
+            await server.until("GET")
+            standing.away = 1000
+            standing.forget()
+            await server.until("initialize", 2)
+            with anyio.fail_after(5):
+                await client.close()

@@ -346,6 +346,20 @@ async def test_calls_that_find_the_stream_ended_share_one_new_session() -> None:
     assert server.count("initialize") == 2
 
 
+async def test_who_only_listens_gets_another_stream() -> None:
+    """B067: no call was there to notice that the old one had ended."""
+    old, logged = Old(answer), Heard[Any]()
+    async with scripted(old.script) as server, MCPClient.connect(HttpSse(server.url), logging=logged) as client:
+        await client.set_logging_level("error")
+        old.cut.set()
+        old.cut = anyio.Event()
+        await server.until("logging/setLevel", 2)
+        await old.push({"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "error", "data": 1}})
+        await logged.wait(1)
+
+    assert server.count("GET") == 2
+
+
 async def test_a_server_that_stays_away_is_told_as_it_is_and_tried_again_by_the_next_call() -> None:
     old = Dropping()
     async with scripted(old.script) as server, MCPClient.connect(HttpSse(server.url), timeout=None) as client:

@@ -5,10 +5,11 @@ Layer: L5.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import anyio
 
+from dedalus_mcp.errors import SessionExpiredError
 from dedalus_mcp.transport import Received
 from dedalus_mcp_transports.http_inbox import Inbox
 from dedalus_mcp_transports.http_outgoing import Outgoing
@@ -37,6 +38,11 @@ class HttpDuplex:
         self._posts = Posts(self._post)
         self._closed = False
         self._over = anyio.Event()
+        self._lost: Callable[[SessionExpiredError], None] | None = None
+
+    def when_lost(self, tell: Callable[[SessionExpiredError], None]) -> None:
+        """See `Duplex`: a session may end while no call of ours is there to notice."""
+        self._lost = tell
 
     async def receive(self) -> Sequence[Received]:
         """Wait for what has arrived over any of the streams."""
@@ -61,6 +67,10 @@ class HttpDuplex:
     def _check_open(self) -> None:
         if self._closed:
             raise anyio.ClosedResourceError("the HTTP connection is closed")
+
+    def _tell_lost(self, error: SessionExpiredError) -> None:
+        if self._lost is not None and not self._closed:
+            self._lost(error)
 
     async def _post(self, out: Outgoing) -> None:
         """Send what has no reply."""

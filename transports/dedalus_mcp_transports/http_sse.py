@@ -166,6 +166,8 @@ class SseConnection(HttpDuplex):
         lost = list(stream.calls.values())
         stream.calls.clear()
         self._inbox.put([Undelivered(id, _expired(fault, begun=True)) for id in lost])
+        if stream.greeted and stream is self._stream:
+            self._tell_lost(_expired(fault))
 
     async def _read(self, stream: _Stream, response: Response) -> None:
         async def take(chunk: bytes) -> float | None:
