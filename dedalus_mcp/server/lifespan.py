@@ -172,7 +172,7 @@ class Life:
     async def _live(self) -> None:
         try:
             with self._scope:
-                async with self._enter() as self.value:
+                async with self._made() as self.value:
                     self.entered.set()
                     await self._leaving.wait()
             if not self._leaving.is_set():
@@ -181,6 +181,16 @@ class Life:
             self._fail(error)
             if ends_the_task(error) and not isinstance(error, GeneratorExit):
                 raise
+
+    def _made(self) -> AbstractAsyncContextManager[Any]:
+        made: Any = self._enter()
+        if not hasattr(made, "__aenter__"):
+            raise TypeError(
+                f"{self._name} is no async context manager but {type(made).__name__}: "
+                "decorate its function with contextlib.asynccontextmanager"
+            )
+        manager: AbstractAsyncContextManager[Any] = made
+        return manager
 
     def _fail(self, error: BaseException) -> None:
         if isinstance(error, GeneratorExit | anyio.get_cancelled_exc_class()):  # in another task it would be no failure

@@ -135,6 +135,8 @@ class Chain:
     __slots__ = ("_changes_params", "_links")
 
     def __init__(self, links: Iterable[Middleware] = (), *, changes_params: bool = True) -> None:
+        if callable(links):
+            raise TypeError(f"middleware is a list of async functions, not {links!r:.80}")
         self._links: tuple[Middleware, ...] = ()
         self._changes_params = changes_params
         for link in links:

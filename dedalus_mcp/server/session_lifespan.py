@@ -39,9 +39,16 @@ class SessionLifespan:
 
     Args:
         enter: Makes the context manager of one.
+
+    Raises:
+        TypeError: It is no function.
     """
 
     def __init__(self, enter: EnterSession) -> None:
+        if not callable(enter):
+            raise TypeError(
+                f"session_lifespan is a function that makes an async context manager of a Session, not {enter!r:.80}"
+            )
         self._enter = enter
         self._leaving: PerLoop[set[Life]] = PerLoop(set)
 

@@ -74,9 +74,11 @@ class MockContext(Context):
 
     __slots__ = ("captured_logs", "captured_notices", "captured_progress", "captured_questions")
 
-    def __init__(self, server: MCPServer, call: Inbound, terms: Terms, meta: Mapping[str, Any], lifespan: Any) -> None:
+    def __init__(
+        self, server: MCPServer, call: Inbound, terms: Terms, meta: Mapping[str, Any], lifespans: tuple[Any, Any]
+    ) -> None:
         super().__init__(server, call.peer, call, terms, meta)
-        self._lifespan = lifespan
+        self._lifespan, self._session_lifespan = lifespans
         self.captured_logs: list[tuple[str, str, Any]] = []
         self.captured_progress: list[tuple[float, float | None, str | None]] = []
         self.captured_questions: list[dict[str, Any]] = []
@@ -108,6 +110,7 @@ def mock_context(  # noqa: PLR0913 - what a context has, by keyword
     session_id: str | None = None,
     principal: str | None = None,
     lifespan: Any = None,
+    session_lifespan: Any = None,
     server: MCPServer | None = None,
 ) -> Generator[MockContext]:
     """Give a context, which is that of `get_context` while the block is open.
@@ -131,6 +134,7 @@ def mock_context(  # noqa: PLR0913 - what a context has, by keyword
         session_id: Of the HTTP session.
         principal: Who sent the request.
         lifespan: What the lifespan yielded.
+        session_lifespan: What that of the session yielded.
         server: The server; an empty one if None.
 
     Raises:
@@ -151,7 +155,7 @@ def mock_context(  # noqa: PLR0913 - what a context has, by keyword
         own = server or MCPServer("test")
         peer = Peer(own.answering(), client, answers_malformed=True)
         call = Inbound(Call(request_id, "tools/call", Raw(b'{"name":"test"}')), client, None, peer)
-        return MockContext(own, call, terms, whole, lifespan)
+        return MockContext(own, call, terms, whole, (lifespan, session_lifespan))
 
     client.context = context = _run_now(made)
     token = current.set(context)

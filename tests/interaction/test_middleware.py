@@ -278,7 +278,7 @@ async def test_a_tool_that_failed_can_be_saved_or_tried_again() -> None:
 
 
 async def test_context_variables_reach_handlers_in_threads() -> None:
-    """B126: what a middleware has set is visible where the tool runs."""
+    """B064: what a middleware has set is visible where the tool runs."""
     tenant: ContextVar[str] = ContextVar("tenant")
 
     @tool
@@ -300,6 +300,14 @@ async def test_context_variables_reach_handlers_in_threads() -> None:
 def test_what_cannot_be_called_is_no_middleware(wrong: Any) -> None:
     with pytest.raises(TypeError, match=r"a middleware is an `async def` of \(incoming, call_next\), which .* is not"):
         MCPServer("test", middleware=[wrong])
+
+
+def test_several_are_given_as_a_list() -> None:
+    async def alone(incoming: Incoming, call_next: CallNext) -> Any:
+        return await call_next()
+
+    with pytest.raises(TypeError, match="middleware is a list of async functions, not <function"):
+        MCPServer("test", middleware=alone)  # type: ignore[arg-type]
 
 
 def test_a_plain_function_is_no_middleware() -> None:
@@ -393,7 +401,7 @@ class Slow:
 
 
 async def test_what_comes_while_the_handshake_takes_its_time_is_of_the_session_it_begins() -> None:
-    """B073: as where there is no middleware."""
+    """B077: as where there is no middleware."""
     slow = Slow("initialize")
     with anyio.fail_after(PATIENCE):
         async with serving(offering(echo, middleware=[slow])) as raw:

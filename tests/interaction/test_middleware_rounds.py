@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
 import pytest
 from anyio import wait_all_tasks_blocked
+from anyio.lowlevel import checkpoint
 
-from dedalus_mcp import CallNext, Context, Incoming, MCPClient, McpError, MCPServer, intercept, tool, types
+from dedalus_mcp import CallNext, Context, Incoming, MCPClient, McpError, MCPServer, Session, intercept, tool, types
 from dedalus_mcp.types.methods import TOOLS_CALL
 from tests.interaction.raw import Raw, serving
 from tests.interaction.reach import PATIENCE
@@ -250,3 +252,42 @@ async def test_where_another_process_goes_on_middleware_runs_again_with_the_hand
     assert text(last) == "3"
     assert logs[1][0].said == ["2 in", "3 CallToolResult"]
     assert logs[1][1].said == ["2 in", "2 InputRequiredResult", "3 in", "3 CallToolResult"]
+
+
+@pytest.mark.parametrize("revision", ["2025-11-25", MODERN])
+@pytest.mark.parametrize("turns", [*range(12), 15, 20, 30])
+async def test_a_client_that_cancels_at_any_turn_leaves_nothing_behind(turns: int, revision: str) -> None:
+    """Through both kinds of middleware, a session's lifespan and a question: whatever was entered is left."""
+    entered: list[str] = []
+    left: list[str] = []
+
+    @asynccontextmanager
+    async def live(session: Session) -> AsyncGenerator[None]:
+        await checkpoint()
+        entered.append("life")
+        yield
+        await checkpoint()
+        left.append("life")
+
+    async def passing(incoming: Incoming, call_next: CallNext) -> Any:
+        await checkpoint()
+        entered.append(incoming.method)
+        try:
+            return await call_next()
+        finally:
+            left.append(incoming.method)
+
+    server = offering(add, middleware=[passing], request_middleware=[passing], session_lifespan=live)
+    with anyio.fail_after(PATIENCE):
+        async with serving(server) as raw:
+            await raw.open(revision, ABLE)
+            await raw.begin(1, "tools/call", name="add", arguments={})
+            for _ in range(turns):
+                await checkpoint()
+            await raw.notify("notifications/cancelled", requestId=1)
+            assert "result" in await raw.call(2, "tools/list")
+            await wait_all_tasks_blocked()
+
+    assert sorted(entered) == sorted(left)
+    assert len(server.parkings.here()) == 0
+    assert server.active_sessions() == ()

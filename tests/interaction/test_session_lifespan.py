@@ -419,3 +419,20 @@ async def test_it_is_left_when_no_handler_uses_it_any_more() -> None:
             await inside.wait()
 
     assert order == ["used", "closed"]
+
+
+def test_it_is_a_function() -> None:
+    with pytest.raises(TypeError, match="session_lifespan is a function that makes an async context manager"):
+        MCPServer("test", session_lifespan=7)  # type: ignore[arg-type]
+
+
+async def test_a_forgotten_decorator_is_named_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    async def live(session: Session) -> AsyncGenerator[None]:
+        yield
+
+    async with serving(offering(session_lifespan=live)) as raw:
+        await raw.open("2025-11-25")
+        assert (await raw.tool(1, "which"))["error"]["code"] == -32603
+
+    assert "the lifespan of a session is no async context manager but async_generator" in caplog.text
+    assert "contextlib.asynccontextmanager" in caplog.text

@@ -261,7 +261,7 @@ async def test_what_listens_may_fail_and_the_heart_goes_on(caplog: pytest.LogCap
 
 
 async def test_without_callbacks_a_silent_client_keeps_its_session() -> None:
-    """B105: an answer that is missing is never fatal by itself."""
+    """B082: an answer that is missing is never fatal by itself."""
     server = make(ping=PingConfig(timeout=SHORT, failure_budget=1))
     with anyio.fail_after(PATIENCE):
         async with serving(server) as raw:

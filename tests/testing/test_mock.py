@@ -234,6 +234,7 @@ async def test_it_has_what_a_context_has() -> None:
         session_id="s",
         principal="p",
         lifespan={"db": 1},
+        session_lifespan="cart",
         server=server,
     ) as ctx:
         assert get_context() is ctx
@@ -241,6 +242,7 @@ async def test_it_has_what_a_context_has() -> None:
         assert (ctx.request_id, ctx.revision, ctx.modern, ctx.client_info) == ("7", "2026-07-28", True, who)
         assert (ctx.progress_token, ctx.meta["mine"], ctx.headers) == (0, 1, {"x-tenant": "a"})
         assert (ctx.session_id, ctx.principal, ctx.lifespan) == ("s", "p", {"db": 1})
+        assert ctx.session_lifespan == "cart"
         async with ctx.progress(total=3) as bar:
             await bar.advance(3)
         assert await ctx.step("once", lambda: 5) == 5
