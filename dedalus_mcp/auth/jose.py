@@ -102,6 +102,15 @@ class SigningKey:
         jwk, _ = _joserfc()
         return cls(jwk.ECKey.generate_key("P-256").as_dict(private=True))
 
+    def pem(self, password: str | None = None) -> str:
+        """Return the private key as a PEM text, to be kept where nobody else can read it.
+
+        Args:
+            password: What it is encrypted with; None for not at all.
+        """
+        text: bytes = self._key.as_pem(private=True, password=password)
+        return text.decode()
+
     def sign(self, header: Mapping[str, Any], claims: Mapping[str, Any]) -> str:
         """Return a token of these claims; `alg` and `kid` need not be in the header."""
         _, jws = _joserfc()

@@ -119,6 +119,19 @@ def test_a_key_shows_nothing_private() -> None:
     assert key.thumbprint in repr(key)
 
 
+@pytest.mark.parametrize("password", [None, "open"])
+def test_a_key_can_be_kept_for_another_run(password: str | None) -> None:
+    again = SigningKey(KEY.pem(password), password=password)
+
+    assert again.thumbprint == KEY.thumbprint
+    assert verify(again.sign({}, {"sub": "me"}), KEY.public).claims == {"sub": "me"}
+
+
+def test_a_key_that_is_encrypted_is_no_key_without_the_password() -> None:
+    with pytest.raises(ValueError, match="no private key"):
+        SigningKey(KEY.pem("open"), password="shut")
+
+
 def test_a_thumbprint_is_that_of_the_rfc() -> None:
     assert thumbprint(RSA_OF_THE_RFC) == "NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs"
 

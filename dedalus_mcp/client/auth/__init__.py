@@ -19,6 +19,7 @@ from dedalus_mcp.client.auth.file_storage import FileTokenStorage
 from dedalus_mcp.client.auth.grant import Flow, Grant, Proof
 from dedalus_mcp.client.auth.headless import HeadlessRedirect
 from dedalus_mcp.client.auth.jwt_bearer import JwtBearerAuth
+from dedalus_mcp.client.auth.known_client import client_assertion
 from dedalus_mcp.client.auth.lookup import (
     discover_authorization_server,
     fetch_authorization_server_metadata,
@@ -80,5 +81,6 @@ __all__ = (
     "discover_authorization_server",
     "fetch_authorization_server_metadata",
     "fetch_resource_metadata",
+    "client_assertion",
     "parse_www_authenticate",
 )

@@ -35,7 +35,7 @@ class DPoP:
 
     Args:
         key: The key; None for a new one.  A token that is kept for the next run of a program is of
-            use with the same key only, so a key has to be kept as well.
+            use with the same key only, so a key has to be kept as well (`SigningKey.pem`).
 
     Raises:
         ImportError: The extra `auth` is not installed.
