@@ -31,7 +31,7 @@ from dedalus_mcp.schema.faults import legal, quote, worst
 from dedalus_mcp.schema.foreign import decode
 from dedalus_mcp.schema.loosen import loosen
 from dedalus_mcp.schema.plain import plain
-from dedalus_mcp.schema.publish import publish, publish_all
+from dedalus_mcp.schema.publish import publish, publish_all, typed
 from dedalus_mcp.schema.reasons import reasons
 from dedalus_mcp.schema.shapes import is_object
 from dedalus_mcp.schema.signature import Parameter, docstring, label, parameters
@@ -255,7 +255,7 @@ def _described(kind: Any) -> bool:
 def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
     """Return the schema without its null: `T | None = None` is an optional T to most clients."""
     if None in schema.get("enum", ()):
-        return {**schema, "enum": [value for value in schema["enum"] if value is not None]}
+        return typed({**schema, "enum": [value for value in schema["enum"] if value is not None]})
     branches = [branch for branch in schema.get("anyOf", ()) if branch != {"type": "null"}]
     rest = {key: value for key, value in schema.items() if key != "anyOf"}
     return {**branches[0], **rest} if len(branches) == 1 else {**rest, "anyOf": branches} if branches else dict(schema)

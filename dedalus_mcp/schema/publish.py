@@ -17,7 +17,7 @@ import msgspec
 from dedalus_mcp.schema.foreign import Mode, describe
 from dedalus_mcp.schema.shapes import is_array, is_object
 
-__all__ = ("publish", "publish_all")
+__all__ = ("publish", "publish_all", "typed")
 
 _NODE = ("items", "additionalProperties", "not", "contains", "propertyNames", "if", "then", "else")
 _LIST = ("anyOf", "oneOf", "allOf", "prefixItems")
@@ -44,6 +44,17 @@ def publish_all(annotations: Mapping[str, Any]) -> tuple[dict[str, dict[str, Any
     """
     schemas, definitions = _published(list(annotations.values()), "validation")
     return dict(zip(annotations, schemas, strict=True)), definitions
+
+
+def typed(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return a schema that says the type of its values, if they have one.
+
+    There are models that take no enum without it.
+    """
+    values: list[object] = schema.get("enum", [])
+    kinds: set[type] = {type(value) for value in values}
+    kind = {str: "string", int: "integer"}.get(kinds.pop()) if len(kinds) == 1 else None
+    return schema if kind is None or "type" in schema else {"type": kind, **schema}
 
 
 def _published(annotations: list[Any], mode: Mode) -> tuple[list[dict[str, Any]], dict[str, Any]]:
@@ -78,6 +89,7 @@ class _Inliner:
             scope = _Scope(node["$defs"], own_titles=True)
             self._scopes.append(scope)
         own = {key: self._value(key, value, scope) for key, value in node.items() if key not in _DROPPED}
+        own = typed(own)
         if scope.own_titles and field is not None and own.get("title") == field.replace("_", " ").title():
             del own["title"]
         name = _name(node)

@@ -180,8 +180,8 @@ def test_an_optional_argument_is_published_as_its_plain_type() -> None:
     assert arguments.schema["properties"] == {
         "role": {"type": "string", "description": "Role"},
         "either": {"anyOf": [{"type": "integer"}, {"type": "string"}]},
-        "word": {"enum": ["a"]},
-        "same": {"enum": ["a"]},
+        "word": {"type": "string", "enum": ["a"]},
+        "same": {"type": "string", "enum": ["a"]},
         "tree": {"$ref": "#/$defs/Tree"},
         "kept": {"anyOf": [{"type": "integer"}, {"type": "null"}], "default": 5},
         "nothing": {"type": "null"},
@@ -205,7 +205,7 @@ def test_a_default_without_json_form_leaves_the_argument_optional() -> None:
         "a": {},
         "b": {"type": "number"},
         "c": {"type": "string", "format": "path", "default": "."},
-        "d": {"enum": ["red"], "default": "red"},
+        "d": {"type": "string", "enum": ["red"], "default": "red"},
     }
     assert arguments.schema["required"] == []
     assert arguments.decode(b"{}")["a"] is sentinel
@@ -245,7 +245,7 @@ def test_references_are_kept_for_recursive_types_alone() -> None:
 
     schema = Arguments.of(fn).schema
 
-    assert schema["properties"]["c"] == {"enum": ["red"]}
+    assert schema["properties"]["c"] == {"type": "string", "enum": ["red"]}
     assert schema["properties"]["p"]["properties"]["x"] == {"type": "integer"}
     assert schema["properties"]["t"] == {"$ref": "#/$defs/Tree"}
     assert set(schema["$defs"]) == {"Tree"}

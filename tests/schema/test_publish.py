@@ -102,7 +102,7 @@ def test_types_used_once_are_inlined_with_what_stands_beside() -> None:
     item = {
         "type": "object",
         "properties": {
-            "color": {"enum": ["blue", "red"]},
+            "color": {"type": "string", "enum": ["blue", "red"]},
             "count": {"type": "integer", "minimum": 1, "description": "How many", "default": 1},
         },
         "required": ["color"],
@@ -138,7 +138,24 @@ def test_tagged_unions_have_no_openapi_discriminator() -> None:
     schema = publish(Cat | Dog)
 
     assert "discriminator" not in schema
-    assert [branch["properties"]["type"] for branch in schema["anyOf"]] == [{"enum": ["Cat"]}, {"enum": ["Dog"]}]
+    assert [branch["properties"]["type"]["enum"] for branch in schema["anyOf"]] == [["Cat"], ["Dog"]]
+
+
+@pytest.mark.parametrize(
+    ("annotation", "schema"),
+    [
+        (Literal["b", "a"], {"type": "string", "enum": ["a", "b"]}),
+        (Literal[2, 1], {"type": "integer", "enum": [1, 2]}),
+        (Literal["a", 1], {"enum": [1, "a"]}),
+        (Annotated[Any, msgspec.Meta(extra_json_schema={"enum": [True, False]})], {"enum": [True, False]}),
+        (Annotated[str, msgspec.Meta(extra_json_schema={"enum": ["a"]})], {"type": "string", "enum": ["a"]}),
+        (Color, {"type": "string", "enum": ["blue", "red"]}),
+    ],
+    ids=str,
+)
+def test_values_of_one_type_say_it(annotation: Any, schema: dict[str, Any]) -> None:
+    """B112: there are models that take no enum without it."""
+    assert publish(annotation) == schema
 
 
 def test_generic_types_have_no_made_up_title() -> None:
