@@ -214,9 +214,19 @@ class Peer:
         """
         (channel or self.channel).send(encode(Notice(method, params)))
 
-    def run_apart(self, call: Inbound, run: Run) -> None:
-        """Run the handler of a call that others are replied to for; this conversation takes it along."""
-        self._theirs.run_apart(call, run)
+    def run_apart(self, call: Inbound, run: Run, *, awaited: bool = False) -> None:
+        """Run the handler of a call that others are replied to for; this conversation takes it along.
+
+        Args:
+            call: That call.
+            run: Runs its handler.
+            awaited: Whether one of them waits for it now, so that it goes on as they do when the other side ends.
+        """
+        self._theirs.run_apart(call, run, awaited=awaited)
+
+    def leave_apart(self, call: Inbound) -> None:
+        """Nobody waits for a handler that runs apart any more, and it goes on: it ends when the other side does."""
+        self._theirs.leave_apart(call)
 
     def reply_early(self, call: Inbound, result: Any) -> None:
         """Reply to a call whose handler goes on; what that returns is dropped, and this conversation takes it along.

@@ -124,10 +124,15 @@ class TheirCalls:
             self._tasks.start(lambda: _flush_soon(call.channel), detached=True)
         return True
 
-    def run_apart(self, call: Inbound, run: Run) -> None:
+    def run_apart(self, call: Inbound, run: Run, *, awaited: bool = False) -> None:
         """Run a handler that replies to nobody: see `Peer.run_apart`."""
-        self._early.add(call)
+        if not awaited:
+            self._early.add(call)
         self._tasks.start(run, lambda: self._early.discard(call))
+
+    def leave_apart(self, call: Inbound) -> None:
+        """No call waits for such a handler any more: see `Peer.leave_apart`."""
+        self._early.add(call)
 
     def reply_early(self, call: Inbound, result: Any) -> None:
         """Reply to a call whose handler goes on: see `Peer.reply_early`."""

@@ -144,8 +144,12 @@ class Intercepting(Answering):
         call = ParkedCall(apart(context), parking, offered=params.inputResponses)
         call.context.park(call)
         leg = call.attach(context)
-        run_apart(call.first, partial(self._handle, handled, params, call.context), parking.tasks)
-        return await call.outcome_for(leg)
+        run_apart(call.first, partial(self._handle, handled, params, call.context), parking.tasks, awaited=True)
+        try:
+            return await call.outcome_for(leg)
+        finally:
+            if not call.over and context.call.channel.carrier is None:
+                context.peer.leave_apart(call.first)
 
     # Calls.
 

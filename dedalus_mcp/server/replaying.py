@@ -29,13 +29,16 @@ def apart(retry: Context) -> Context:
     return Context(retry.server, of.peer, call, retry.terms, retry.meta)
 
 
-def run_apart(call: Inbound, handle: Callable[[], Coroutine[Any, Any, object]], tasks: Tasks) -> None:
+def run_apart(
+    call: Inbound, handle: Callable[[], Coroutine[Any, Any, object]], tasks: Tasks, *, awaited: bool = False
+) -> None:
     """Run a handler in a task of its own.
 
     Args:
         call: That of the context that `apart` gave.
         handle: Runs it to its end.
         tasks: Where it runs; on a connection of its own it is that connection's, and ends with it.
+        awaited: See `Peer.run_apart`.
     """
 
     async def run() -> None:
@@ -48,6 +51,6 @@ def run_apart(call: Inbound, handle: Callable[[], Coroutine[Any, Any, object]], 
                 logger.exception("running %.80r again failed", call.method)
 
     if call.channel.carrier is None:
-        call.peer.run_apart(call, run)
+        call.peer.run_apart(call, run, awaited=awaited)
     else:
         tasks.start(run)

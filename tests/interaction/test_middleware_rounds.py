@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
+import msgspec
 import pytest
 from anyio import wait_all_tasks_blocked
 from anyio.lowlevel import checkpoint
 
 from dedalus_mcp import CallNext, Context, Incoming, MCPClient, McpError, MCPServer, Session, intercept, tool, types
 from dedalus_mcp.types.methods import TOOLS_CALL
-from tests.interaction.raw import Raw, serving
+from tests.interaction.raw import Raw, envelope, serving
 from tests.interaction.reach import PATIENCE
 from tests.interaction.test_rounds import ABLE, answering, ask, text
 
@@ -291,3 +292,43 @@ async def test_a_client_that_cancels_at_any_turn_leaves_nothing_behind(turns: in
     assert sorted(entered) == sorted(left)
     assert len(server.parkings.here()) == 0
     assert server.active_sessions() == ()
+
+
+class Piped:
+    """A connection whose other side sends all it has to say, and ends; it still reads."""
+
+    def __init__(self, *messages: dict[str, Any]) -> None:
+        self._frames = [msgspec.json.encode({"jsonrpc": "2.0", **message}) for message in messages]
+        self.sent: list[dict[str, Any]] = []
+        self.may_end = anyio.Event()
+
+    async def receive(self) -> list[bytes]:
+        frames, self._frames = self._frames, []
+        if not frames:
+            await self.may_end.wait()
+            raise anyio.EndOfStream
+        return frames
+
+    async def send(self, frames: Sequence[bytes]) -> None:
+        self.sent += [msgspec.json.decode(frame) for frame in frames]
+
+    async def aclose(self) -> None:
+        return
+
+
+async def test_a_request_that_is_the_last_thing_said_is_answered() -> None:
+    """Also where its handler runs apart from it, until it asks."""
+
+    @tool
+    async def slow() -> str:
+        piped.may_end.set()
+        for _ in range(5):
+            await checkpoint()
+        return "done"
+
+    params = {"name": "slow", "arguments": {}, "_meta": envelope()}
+    piped = Piped({"id": 1, "method": "tools/call", "params": params})
+    with anyio.fail_after(PATIENCE):
+        await offering(slow, request_middleware=[Log()]).serve(piped)
+
+    assert [text(message) for message in piped.sent] == ["done"]
