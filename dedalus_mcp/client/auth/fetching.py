@@ -134,10 +134,11 @@ class Fetcher:
         """Refuse a name of the internet that stands for an address in a private network."""
         if self._resolve is None or not self.reach.must_resolve(url):
             return
-        host = urlsplit(url).hostname or ""
-        for address in await self._resolve(host):
-            if not self.reach.allows_address(address):
-                raise DiscoveryError(f"{shown(url)} is in a private network, and the server that names it is not")
+        addresses = await self._resolve(urlsplit(url).hostname or "")
+        if self.reach.allows_addresses(addresses):
+            return
+        if not self.reach.allows_addresses(addresses, await self._resolve(self.reach.host)):
+            raise DiscoveryError(f"{shown(url)} is in a private network, and the server that names it is not")
 
 
 def _nobody(request: httpx.Request) -> httpx.Request:

@@ -81,7 +81,7 @@ class Holder:
         self._asked: set[str] = set()  # scopes, in this run of the program
         self._granted: Login | None = None  # the last one that came of the grant itself
         self._reading: Flight[None] = Flight()
-        self._flight: Flight[Login] = Flight()
+        self._flight: Flight[Login | None] = Flight()
 
     def covers(self, url: str) -> bool:
         """Whether the token is meant for this URL: one of the resource's, or the server's own."""
@@ -110,21 +110,37 @@ class Holder:
         """Whether a login came of the grant, and there has been none since."""
         return login is not None and login is self._granted
 
+    @property
+    def asks_somebody(self) -> bool:
+        """Whether a person takes part when a token is got."""
+        return self._terms.grant.interactive
+
     async def renew(
-        self, used: Login | None, challenge: WWWAuthenticateChallenge | None, *, revision: str, anew: bool = False
-    ) -> Login:
-        """Return a login after a 401.
+        self,
+        used: Login | None,
+        challenge: WWWAuthenticateChallenge | None,
+        *,
+        revision: str,
+        anew: bool = False,
+        quiet: bool = False,
+    ) -> Login | None:
+        """Return a login after a 401; None if somebody would have to be asked for it and may not be.
 
         Args:
             used: The one that was refused.
             challenge: What the server said.
             revision: The protocol revision of the request.
             anew: Whether refreshing has been tried.
+            quiet: Whether nobody may be asked.
 
         Raises:
             AuthError: There is none.
         """
-        return await self._flight.run(partial(self._renew, used, challenge, revision, anew=anew))
+        work = partial(self._renew, used, challenge, revision, anew=anew, quiet=quiet)
+        login = await self._flight.run(work)
+        while login is None and not quiet:  # it was the result of somebody else, who was quiet
+            login = await self._flight.run(work)
+        return login
 
     async def widen(self, used: Login, challenge: WWWAuthenticateChallenge, *, revision: str) -> Login | None:
         """Return a login that allows what the challenge names; None if asking for it has led nowhere before.
@@ -169,8 +185,14 @@ class Holder:
         return self._login or login
 
     async def _renew(
-        self, used: Login | None, challenge: WWWAuthenticateChallenge | None, revision: str, *, anew: bool
-    ) -> Login:
+        self,
+        used: Login | None,
+        challenge: WWWAuthenticateChallenge | None,
+        revision: str,
+        *,
+        anew: bool,
+        quiet: bool,
+    ) -> Login | None:
         if self._login is not used and self._login is not None:
             return self._login  # somebody was faster
         elsewhere = await self._newer()
@@ -184,6 +206,8 @@ class Holder:
             except TokenError as error:
                 if error.code not in HOPELESS:
                     raise
+        if quiet and self.asks_somebody:
+            return None
         return await self._obtain(found, () if challenge is None else challenge.scopes)
 
     async def _widen(self, used: Login, challenge: WWWAuthenticateChallenge, revision: str) -> Login:

@@ -123,6 +123,7 @@ class OAuth(httpx.Auth):
         """
         holder = self._holder_for(url)
         login = await holder.usable() or await holder.renew(None, None, revision="")
+        assert login is not None, "only those who ask quietly get none"
         return login.token
 
     async def forget(self, url: str | None = None) -> None:
@@ -160,20 +161,20 @@ class OAuth(httpx.Auth):
         if not holder.covers(url):
             yield request
             return
-        attempt = _Attempt(holder, request.headers.get("mcp-protocol-version", ""))
+        attempt = _Attempt(holder, request)
         nonces = NONCE_RETRIES
         while True:
             self._show(request, login)
             response = yield request
             challenge = self._challenge(request, response)
-            if challenge is None or (request.method == "DELETE" and self._terms.grant.interactive):
-                return  # nobody is asked to sign in only to leave
+            if challenge is None:
+                return
             if login is not None and self._proof is not None and challenge.error == "use_dpop_nonce":
                 if nonces == 0:  # the token is as good as any other, so there is nothing to try
                     return
                 nonces -= 1
             else:
-                with self._asking(request):
+                with nullcontext() if attempt.quiet else self._asking(request):
                     another = await attempt.after(login, response.status_code, challenge)
                 if another is None:
                     return
@@ -197,11 +198,14 @@ class OAuth(httpx.Auth):
 
     def _challenge(self, request: httpx.Request, response: httpx.Response) -> WWWAuthenticateChallenge | None:
         """Return what the server wants to be shown; None if it is content, or if it is not the server that speaks."""
+        refused = response.status_code in (401, 403)
+        if not refused and self._proof is None:
+            return None
         if origin(str(response.request.url)) != origin(str(request.url)):  # we were sent on to somebody else
             return None
         if self._proof is not None:
             self._proof.learn(str(request.url), response.headers)
-        if response.status_code not in (401, 403):
+        if not refused:
             return None
         headers = response.headers.get_list("www-authenticate")
         said = token_challenge(*headers, scheme="bearer" if self._proof is None else self._proof.scheme.lower())
@@ -231,11 +235,16 @@ class OAuth(httpx.Auth):
 
 
 class _Attempt:
-    """What has been tried for the sake of one request."""
+    """What has been tried for the sake of one request.
 
-    def __init__(self, holder: Holder, revision: str) -> None:
+    Attributes:
+        quiet: Whether nobody is asked to sign in for it.
+    """
+
+    def __init__(self, holder: Holder, request: httpx.Request) -> None:
+        self.quiet = _is_background(request)
         self._holder = holder
-        self._revision = revision
+        self._revision = request.headers.get("mcp-protocol-version", "")
         self._refused = 0
         self._left = MAX_AUTHORIZATIONS
 
@@ -249,11 +258,23 @@ class _Attempt:
             return None
         self._left -= 1
         if status == 403 and used is not None:
-            return await self._holder.widen(used, challenge, revision=self._revision)
+            quiet = self.quiet and self._holder.asks_somebody
+            return None if quiet else await self._holder.widen(used, challenge, revision=self._revision)
         self._refused += 1
         if self._refused > 1 and self._holder.is_granted(used):  # there is no fresher token than that
             return None
-        return await self._holder.renew(used, challenge, revision=self._revision, anew=self._refused > 1)
+        anew = self._refused > 1
+        return await self._holder.renew(used, challenge, revision=self._revision, anew=anew, quiet=self.quiet)
+
+
+def _is_background(request: httpx.Request) -> bool:
+    """Whether nobody waits for the answer: the end of a session, or a stream that is opened again and again.
+
+    A page to sign in at that opens by itself, at night perhaps, and then once more, helps nobody.
+    """
+    if request.method == "GET":  # that of 2024-11-05 is where a connection begins, and has none of these
+        return any(name in request.headers for name in ("mcp-session-id", "mcp-protocol-version", "last-event-id"))
+    return request.method == "DELETE" or request.headers.get("mcp-method") == "subscriptions/listen"
 
 
 async def _drain(response: httpx.Response) -> None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import ipaddress
 import re
 import socket
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from urllib.parse import SplitResult, urlsplit
 
 from dedalus_mcp.client.auth.failures import DiscoveryError, said
@@ -39,11 +39,15 @@ class Reach:
     Args:
         server: The URL of that server, which the user chose.
         trusted_hosts: Hosts that may be asked without TLS, and at private addresses: names as in their URLs.
+
+    Attributes:
+        host: The host of that server.
     """
 
     def __init__(self, server: str, trusted_hosts: Iterable[str] = ()) -> None:
+        self.host = urlsplit(server).hostname or ""
         self._trusted = frozenset(host.lower() for host in trusted_hosts)
-        self._from_local = is_local(urlsplit(server).hostname or "")
+        self._from_local = is_local(self.host)
 
     def check(self, url: str, what: str) -> str:
         """Return the URL if something may be sent there.
@@ -60,9 +64,16 @@ class Reach:
             raise DiscoveryError(f"{what} {said(url)} {fault}")
         return url
 
-    def allows_address(self, address: str) -> bool:
-        """Whether a name may stand for this address."""
-        return not (is_nowhere(address) or (is_local(address) and not self._from_local))
+    def allows_addresses(self, addresses: Sequence[str], own: Sequence[str] = ()) -> bool:
+        """Whether a name may stand for these addresses.
+
+        Args:
+            addresses: What it stands for.
+            own: What the name of the server itself stands for, if that is known: inside a company, names of the
+                internet may lead to its own network.
+        """
+        from_local = self._from_local or (bool(own) and all(map(is_local, own)))
+        return not any(is_nowhere(each) or (is_local(each) and not from_local) for each in addresses)
 
     def must_resolve(self, url: str) -> bool:
         """Whether the addresses of the URL's host are to be looked at too."""

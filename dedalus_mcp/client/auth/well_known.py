@@ -11,6 +11,7 @@ Source: RFC 9728, 3; RFC 8414, 3; OpenID Connect Discovery 1.0, 4; MCP 2026-07-2
 
 from __future__ import annotations
 
+from functools import lru_cache
 from urllib.parse import SplitResult, urlsplit
 
 __all__ = ("canonical", "is_within", "origin", "resource_metadata_urls", "server_metadata_urls")
@@ -40,6 +41,7 @@ def canonical(url: str) -> str:
     return f"{origin(url)}{_path(urlsplit(url))}"
 
 
+@lru_cache(maxsize=128)  # every request asks the same
 def is_within(url: str, resource: str) -> bool:
     """Whether a resource, as metadata name it, is a URL or what that lies beneath.
 

@@ -187,8 +187,20 @@ async def test_a_name_that_stands_for_a_private_address_is_not_asked() -> None:
     with pytest.raises(DiscoveryError, match="is in a private network"):
         await find_resource_metadata(fetcher(world, resolve=resolve), MCP)
 
-    assert looked_up == ["mcp.example.com"]
+    assert set(looked_up) == {"mcp.example.com"}
     assert world.asked == []
+
+
+async def test_a_name_of_the_internet_may_lead_into_the_network_that_the_server_is_in() -> None:
+    """SEC-09: companies answer for their own names."""
+    world = World()
+    world.at(METADATA, lambda request: httpx.Response(200, json=GOOD))
+
+    async def resolve(host: str) -> list[str]:
+        await anyio.lowlevel.checkpoint()
+        return ["10.0.0.1"]
+
+    assert await find_resource_metadata(fetcher(world, resolve=resolve), MCP) is not None
 
 
 async def test_a_name_without_an_address_is_left_to_the_request() -> None:

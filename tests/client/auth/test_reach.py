@@ -146,11 +146,20 @@ def test_names_of_the_internet_are_looked_up_where_that_matters() -> None:
     assert not PUBLIC.must_resolve("https://8.8.8.8/token")
     assert LOCAL.must_resolve("https://as.example.com/token")
     assert not LOCAL.must_resolve("http://localhost/token")
-    assert not PUBLIC.allows_address("169.254.169.254")
-    assert not PUBLIC.allows_address("fe80::1%eth0")
-    assert PUBLIC.allows_address("8.8.8.8")
-    assert LOCAL.allows_address("10.0.0.1")
-    assert not LOCAL.allows_address("169.254.169.254")
+    assert not PUBLIC.allows_addresses(["8.8.8.8", "10.0.0.1"])
+    assert not PUBLIC.allows_addresses(["fe80::1%eth0"])
+    assert PUBLIC.allows_addresses(["8.8.8.8", "2001:4860:4860::8888"])
+    assert PUBLIC.allows_addresses([])
+    assert LOCAL.allows_addresses(["10.0.0.1"])
+    assert not LOCAL.allows_addresses(["169.254.169.254"])
+
+
+def test_inside_a_company_names_of_the_internet_may_lead_to_its_own_network() -> None:
+    """Where the server's own name does."""
+    assert PUBLIC.allows_addresses(["10.0.0.1"], own=["10.0.0.2"])
+    assert not PUBLIC.allows_addresses(["10.0.0.1"], own=["10.0.0.2", "8.8.8.8"])
+    assert not PUBLIC.allows_addresses(["10.0.0.1"], own=[])
+    assert not PUBLIC.allows_addresses(["169.254.169.254"], own=["10.0.0.2"])
 
 
 def test_a_url_is_shown_without_what_may_be_secret() -> None:

@@ -467,13 +467,57 @@ async def test_a_registration_with_which_nobody_came_back_is_made_again(how: str
     assert len(scene.server.registered) == 2
 
 
-async def test_nobody_is_asked_to_sign_in_only_to_leave() -> None:
+BACKGROUND: list[tuple[str, dict[str, str]]] = [
+    ("DELETE", {}),
+    ("GET", {"mcp-session-id": "1"}),
+    ("GET", {"mcp-protocol-version": "2025-06-18"}),
+    ("GET", {"last-event-id": "1"}),
+    ("POST", {"mcp-method": "subscriptions/listen"}),
+]
+
+
+@pytest.mark.parametrize(("method", "headers"), BACKGROUND)
+async def test_nobody_is_asked_to_sign_in_for_what_nobody_waits_for(method: str, headers: dict[str, str]) -> None:
+    """A page that opens by itself, again and again, helps nobody; a token that can be refreshed is."""
     scene = Scene()
     http = scene.world.client(scene.auth())
+    assert (await http.request(method, MCP, headers=headers)).status_code == 401
+    assert scene.server.authorizations == []
     assert (await http.post(MCP)).status_code == OK
     scene.server.revoke_all()
 
-    assert (await http.delete(MCP)).status_code == 401
+    assert (await http.request(method, MCP, headers=headers)).status_code == OK
+    assert scene.grants() == ["authorization_code", "refresh_token"]
+    scene.guard.needs = for_more
+    assert (await http.request(method, MCP, headers=headers)).status_code == 403
+    assert len(scene.server.authorizations) == 1
+
+
+def for_more(request: httpx.Request) -> list[str]:
+    return ["more"]
+
+
+async def test_the_stream_that_a_connection_begins_with_is_waited_for() -> None:
+    """That of 2024-11-05."""
+    scene = Scene()
+    http = scene.world.client(scene.auth())
+
+    assert (await http.get(MCP, headers={"accept": "text/event-stream"})).status_code == OK
+
+
+async def test_a_call_does_not_take_the_silence_of_a_stream_for_its_own() -> None:
+    scene = Scene()
+    http = scene.world.client(scene.auth())
+    answers: list[int] = []
+
+    async def send(method: str) -> None:
+        answers.append((await http.request(method, MCP)).status_code)
+
+    async with anyio.create_task_group() as group:
+        for method in ("DELETE", "POST", "DELETE", "POST"):
+            group.start_soon(send, method)
+
+    assert answers.count(OK) >= 2
     assert len(scene.server.authorizations) == 1
 
 
