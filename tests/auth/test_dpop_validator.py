@@ -56,6 +56,36 @@ def test_a_proof_that_is_made_here_holds_here() -> None:
     assert len(found.jti) >= 16
 
 
+def test_the_proof_of_the_rfc_holds() -> None:
+    """The example of RFC 9449, 4.1, and the thumbprint of its key from 6.1."""
+    header = {
+        "typ": "dpop+jwt",
+        "alg": "ES256",
+        "jwk": {
+            "kty": "EC",
+            "x": "l8tFrhx-34tV3hRICRDY9zCkDlpBhF42UQUfWVAWBFs",
+            "y": "9VE4jf_Ok_o64zbTTlcuNJajHmt6v9TDVrU0CdvGRDA",
+            "crv": "P-256",
+        },
+    }
+    claims = {
+        "jti": "-BwC3ESc6acc2lTc",
+        "htm": "POST",
+        "htu": "https://server.example.com/token",
+        "iat": 1562262616,
+    }
+    signature = "2-GxA6T8lP4vfrg8v-FdWP0A0zdrj8igiMLvqRMUvwnQg4PtFLbdLXiOSsX0x7NVY-FNyJK70nfbV37xRZT3Lg"
+
+    found = validator(lambda: 1562262618.0).validate_proof(
+        f"{part(header)}.{part(claims)}.{signature}",
+        "POST",
+        "https://server.example.com/token",
+        expected_thumbprint="0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I",
+    )
+
+    assert found.jti == "-BwC3ESc6acc2lTc"
+
+
 def test_a_proof_holds_once() -> None:
     checks = validator()
     assert checks.validate_proof(proof_with(), "POST", URL).issued_at == 1000

@@ -181,14 +181,14 @@ class Sender:
                 extensions={ASKING: self.asking},
             )
             return await self._client.send(request, stream=True, follow_redirects=False, **self._auth)
+        except MCPConnectionError:  # of an authentication flow that uses this package
+            raise
         except Exception as error:
             raise _broken(error, self.where, begun=type(error).__name__ not in _BEFORE) from error
 
 
 def _broken(error: Exception, where: str, *, begun: bool) -> MCPConnectionError:
     """Return the error for what the HTTP client raised."""
-    if isinstance(error, MCPConnectionError):  # of an authentication flow that uses this package
-        return error
     verb = "lost the connection to" if begun else "cannot reach"
     made = MCPConnectionError(f"{verb} {where}: {str(error) or type(error).__name__}")
     made.begun = begun

@@ -18,7 +18,7 @@ from typing import ClassVar, TypeAlias, Unpack
 import anyio
 import msgspec
 
-from dedalus_mcp.client.auth.failures import DiscoveryError, TokenError
+from dedalus_mcp.client.auth.failures import AuthError, DiscoveryError, TokenError
 from dedalus_mcp.client.auth.grant import Flow
 from dedalus_mcp.client.auth.known_client import KnownClient
 from dedalus_mcp.client.auth.metadata import ClientMetadata, Document, TokenResponse, decode
@@ -77,11 +77,17 @@ class _DeviceCodeGrant(KnownClient):
         client = await self.client(flow)
         authorization = await _authorization(flow, client)
         with anyio.move_on_after(max(0.0, min(authorization.expires_in, LONGEST_LIFE))):
+            await self._shown(authorization)
+            return await _polled(flow, client, authorization)
+        raise TokenError("the user did not sign in on the other device in time", "expired_token")
+
+    async def _shown(self, authorization: DeviceAuthorization) -> None:
+        try:
             shown = self._show(authorization)
             if isawaitable(shown):
                 await shown
-            return await _polled(flow, client, authorization)
-        raise TokenError("the user did not sign in on the other device in time", "expired_token")
+        except Exception as error:  # else it would look as if the MCP server could not be reached
+            raise AuthError(f"the code cannot be shown: {type(error).__name__}: {error!s:.200}") from error
 
 
 class DeviceCodeAuth(OAuth):

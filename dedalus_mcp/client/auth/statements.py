@@ -26,12 +26,16 @@ async def stated(statement: Statement, server: AuthorizationServerMetadata) -> s
     """Return the text.
 
     Raises:
-        AuthConfigError: There is none.
-        Exception: Whatever the function raises.
+        AuthConfigError: There is none; whatever the function raised is its cause.
     """
-    text = statement if isinstance(statement, str) else statement(server)
-    if isawaitable(text):
-        text = await text
+    try:
+        text = statement if isinstance(statement, str) else statement(server)
+        if isawaitable(text):
+            text = await text
+    except Exception as error:  # else it would look as if the MCP server could not be reached
+        raise AuthConfigError(
+            f"what to show to {server.issuer!r:.200} cannot be had: {type(error).__name__}: {error!s:.200}"
+        ) from error
     if not text:
         raise AuthConfigError(f"there is nothing to show to {server.issuer!r:.200}: the text is empty")
     return text.strip()  # files end with a newline

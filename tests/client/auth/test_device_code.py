@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from dedalus_mcp.client.auth.device_code import LONGEST_LIFE, DeviceAuthorization, DeviceCodeAuth
-from dedalus_mcp.client.auth.failures import AuthConfigError, DiscoveryError, TokenError
+from dedalus_mcp.client.auth.failures import AuthConfigError, AuthError, DiscoveryError, TokenError
 from tests.client.auth.scripted import ISSUER, SERVER, World
 from tests.virtual_time import virtual
 
@@ -210,6 +210,16 @@ async def test_a_code_is_written_to_stderr_where_nothing_is_said(capsys: pytest.
     assert "WDJB-MJHT" in err
     assert f"{ISSUER}/activate" in err
     assert "d3vice" not in err
+
+
+async def test_a_code_that_cannot_be_shown_ends_it() -> None:
+    def show(authorization: DeviceAuthorization) -> None:
+        raise OSError("no screen")
+
+    world = world_with()
+    with pytest.raises(AuthError, match="cannot be shown: OSError: no screen"):
+        await world.http.post(SERVER, auth=DeviceCodeAuth(client_id="me", show=show, http_client=world.http))
+    assert world.forms() == []
 
 
 async def test_waiting_for_a_user_can_be_cancelled() -> None:

@@ -7,6 +7,7 @@ import pytest
 from dedalus_mcp.client.auth.failures import AuthConfigError
 from dedalus_mcp.client.auth.metadata import AuthorizationServerMetadata
 from dedalus_mcp.client.auth.token_exchange import ID_TOKEN, TokenExchangeAuth
+from dedalus_mcp.client.client import MCPClient
 from tests.client.auth.scripted import ISSUER, SERVER, World
 
 ACCESS_TOKEN = "urn:ietf:params:oauth:token-type:access_token"
@@ -74,6 +75,19 @@ async def test_nothing_is_exchanged_for_nothing() -> None:
     with pytest.raises(AuthConfigError, match="the text is empty"):
         await world.http.post(SERVER, auth=auth)
     assert world.posted == []
+
+
+async def test_a_token_that_cannot_be_had_says_why() -> None:
+    world = World()
+
+    def gone(server: AuthorizationServerMetadata) -> str:
+        raise FileNotFoundError("no such file: token")
+
+    auth = TokenExchangeAuth(client_id="me", subject_token=gone, http_client=world.http)
+    with pytest.raises(AuthConfigError, match=r"what to show to 'https://as\.example'.*no such file") as caught:
+        await MCPClient.connect(SERVER, auth=auth, http_client=world.http)
+
+    assert isinstance(caught.value.__cause__, FileNotFoundError)
 
 
 def test_the_token_is_not_shown() -> None:
