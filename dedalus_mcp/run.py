@@ -7,6 +7,7 @@ Layer: L6; transports are imported where they are used.
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import signal
@@ -62,6 +63,7 @@ def run(server: MCPServer, transport: Transport = "stdio", settings: Mapping[str
 
 
 def _run_program(server: MCPServer, opened: Host | Target | Duplex) -> None:
+    gc.freeze()  # the program, as far as it is there now, is no garbage, and need not be looked through for any
     # From a thread, since the loop itself is what may be stuck.
     leaving = threading.Timer(THREAD_GRACE_SECONDS + LOOP_GRACE_SECONDS, os._exit, (0,))
     leaving.daemon = True

@@ -9,6 +9,8 @@ from hmac import compare_digest
 from typing import TYPE_CHECKING
 from weakref import ref
 
+import msgspec
+
 from dedalus_mcp.jsonrpc.peer import Peer
 from dedalus_mcp.server.request_state import request_digest
 from dedalus_mcp.server.rounds import BadState
@@ -19,28 +21,29 @@ if TYPE_CHECKING:
 __all__ = ("Binding",)
 
 
-class Binding:
-    """Who sent a request, and which.
-
-    Args:
-        context: The call.
+class Binding(msgspec.Struct, frozen=True, gc=False):
+    """Who sent a request, and which.  Every call that is kept has one; the garbage collector does not look into it.
 
     Attributes:
         owner: On a connection of its own the connection, over HTTP whoever proved to have sent it;
-            None for anybody.
+            None for anybody.  Weakly: what is kept of a call that is over keeps no connection.
         principal: The latter; None on a connection of its own, too.
-        request: Its digest.
+        request: The digest of the request.
     """
 
-    __slots__ = ("owner", "principal", "request")
+    owner: ref[Peer] | str | None
+    principal: str | None
+    request: bytes
 
-    def __init__(self, context: Context) -> None:
+    @classmethod
+    def of(cls, context: Context) -> Binding:
+        """Return that of a call."""
         call = context.call
         carrier = call.channel.carrier
-        self.principal = None if carrier is None else carrier.principal
-        # Weakly: what is kept of a call that is over keeps no connection.
-        self.owner: ref[Peer] | str | None = ref(call.peer) if carrier is None else self.principal
-        self.request = request_digest(call.method, call.params)
+        principal = None if carrier is None else carrier.principal
+        return cls(
+            ref(call.peer) if carrier is None else principal, principal, request_digest(call.method, call.params)
+        )
 
     def check(self, other: Binding) -> None:
         """See to it that a retry is bound alike.

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
 from msgspec import Raw
 
 from dedalus_mcp.server.binding import Binding
@@ -20,38 +21,40 @@ __all__ = ("EndedCall", "EndedCalls")
 OVERHEAD_BYTES = 1024
 
 
-class EndedCall:
-    """A call whose handler is over.
-
-    Args:
-        outcome: The result, or the error to raise.
-        rounds: The rounds that it took; not changed any more.
-        reply: What the last of them was asked with.
-        binding: Whose retries are told of it.
-        deadline: When it is forgotten, by the event loop's clock.
+class EndedCall(msgspec.Struct, gc=False):
+    """A call whose handler is over.  Many are kept, so the garbage collector does not look into them.
 
     Attributes:
+        outcome: The result, or the error to raise.
         number: Of its last round.
+        rounds: The rounds that it took, packed.
+        reply: What the last of them was asked with, if it waits for its answer yet.
+        binding: Whose retries are told of it.
+        deadline: When it is forgotten, by the event loop's clock.
         size: How many bytes it holds, about.
     """
 
-    __slots__ = ("_rounds", "binding", "deadline", "number", "outcome", "reply", "size")
+    outcome: Raw | Exception
+    number: int
+    rounds: bytes
+    reply: InputRequiredResult | None
+    binding: Binding
+    deadline: float
+    size: int
 
-    def __init__(
-        self,
+    @classmethod
+    def of(
+        cls,
         outcome: Raw | Exception,
         rounds: Rounds,
         reply: InputRequiredResult | None,
         binding: Binding,
         deadline: float,
-    ) -> None:
-        self.outcome = outcome
-        self.number = rounds.number
-        self.reply = reply if rounds.unanswered else None
-        self._rounds = rounds.packed()
-        self.binding = binding
-        self.deadline = deadline
-        self.size = OVERHEAD_BYTES + len(self._rounds) + (len(bytes(outcome)) if isinstance(outcome, Raw) else 0)
+    ) -> EndedCall:
+        """Return what is kept of a call; its rounds may be forgotten."""
+        packed = rounds.packed()
+        size = OVERHEAD_BYTES + len(packed) + (len(bytes(outcome)) if isinstance(outcome, Raw) else 0)
+        return cls(outcome, rounds.number, packed, reply if rounds.unanswered else None, binding, deadline, size)
 
     def told_again(self, number: int, answers: Mapping[str, Any]) -> Any:
         """Return what a retry gets: nothing runs again.
@@ -61,10 +64,10 @@ class EndedCall:
             McpError: -32602, an answer is no result of its method.
             Exception: What the handler raised.
         """
-        rounds = Rounds.unpacked(self._rounds)
+        rounds = Rounds.unpacked(self.rounds)
         if rounds.check_and_take(number, answers) is Take.BEFORE:
             return self.reply
-        self._rounds = rounds.packed()  # it may have been the first answer to a question that came to nothing
+        self.rounds = rounds.packed()  # it may have been the first answer to a question that came to nothing
         if isinstance(self.outcome, Exception):
             raise self.outcome
         return self.outcome

@@ -89,7 +89,7 @@ class Parking:
         Raises:
             AskFailed: -32603, there are too many; nobody else's call makes room.
         """
-        binding = Binding(context)
+        binding = Binding.of(context)
         if len(self._calls) >= self._config.max_parked:
             raise AskFailed(INTERNAL_ERROR, f"too many parked calls: {self._config.max_parked} are the limit")
         limit = self._config.max_parked_by_principal
@@ -123,7 +123,7 @@ class Parking:
             del self._owners[binding.principal]
         if outcome is not None and call.cancelled is None:
             deadline = anyio.current_time() + self._config.outcome_seconds
-            self._over.keep(call.handle, EndedCall(outcome, call.rounds, reply, binding, deadline))
+            self._over.keep(call.handle, EndedCall.of(outcome, call.rounds, reply, binding, deadline))
             self._reaper.wake_at(deadline)
         if self._ended is not None:
             self._ended.set()
@@ -151,7 +151,7 @@ class Parking:
         Raises:
             BadState: There is none, or it is not this client's, or not this request's.
         """
-        binding = Binding(context)
+        binding = Binding.of(context)
         state = self._states.read(text, binding.request, binding.principal)
         if state.handle in self._calls:
             return self._running(state, binding), state.round

@@ -23,7 +23,7 @@ def ended(outcome: Raw | Exception = RESULT, *, answered: bool = True, deadline:
     rounds.ask({"a": "elicitation/create"})
     if answered:
         rounds.take(1, ANSWERS)
-    return EndedCall(outcome, rounds, None, NOBODY, deadline)
+    return EndedCall.of(outcome, rounds, None, NOBODY, deadline)
 
 
 def test_the_same_answers_are_told_the_same_again_and_others_nothing() -> None:
