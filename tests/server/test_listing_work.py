@@ -10,7 +10,17 @@ from typing import Any
 
 import pytest
 
-from dedalus_mcp import MCPServer, ServerConfig, prompt, resource, resource_template, tool
+from dedalus_mcp import (
+    CallNext,
+    Incoming,
+    MCPServer,
+    ServerConfig,
+    prompt,
+    resource,
+    resource_template,
+    tool,
+)
+from dedalus_mcp.types import Tool
 from tests.interaction.raw import serving
 
 SIZES = (100, 200, 400)
@@ -146,3 +156,33 @@ async def test_a_list_reads_the_same_when_its_items_are_kept() -> None:
         assert later == [first] * 3
         assert len(set(raw.frames[1:])) == 1
         assert [each["description"] for each in first["tools"]] == ["plain", "\ufffd", "\u2028 \u0085", "यूनिकोड"]
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_middleware_sees_the_items_of_a_kept_list_and_may_change_its_own_page() -> None:
+    seen: list[Any] = []
+    changes: list[str] = []
+
+    async def watching(incoming: Incoming, call_next: CallNext) -> Any:
+        result = await call_next()
+        if incoming.method == "tools/list":
+            seen.extend(result.tools)
+            for name in changes:
+                result.tools.remove(next(each for each in result.tools if each.name == name))
+        return result
+
+    server = MCPServer("test", middleware=[watching])
+    server.collect(*functions("tools/list", 3))
+    async with serving(server) as raw:
+        await raw.open("2025-11-25")
+
+        async def names() -> list[str]:
+            return [each["name"] for each in (await raw.call(1, "tools/list"))["result"]["tools"]]
+
+        for _ in range(3):
+            assert await names() == ["x0", "x1", "x2"]
+        changes.append("x1")
+        assert await names() == ["x0", "x2"]
+        changes.clear()
+        assert await names() == ["x0", "x1", "x2"]
+    assert {type(each) for each in seen} == {Tool}

@@ -155,6 +155,14 @@ async def test_a_call_that_is_cancelled_asks_nothing() -> None:
     assert ctx.captured_questions == []
 
 
+async def test_code_that_cannot_be_cancelled_is_told() -> None:
+    told: list[str | None] = []
+    with mock_context() as ctx, ctx.on_cancel(lambda: told.append(ctx.cancel_reason)):
+        ctx.call.cancel("enough")
+
+    assert told == ["enough"]
+
+
 async def test_questions_at_once_are_each_answered() -> None:
     answers: list[str | None] = []
 
