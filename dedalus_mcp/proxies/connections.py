@@ -109,6 +109,7 @@ class OwnConnection(Connection):
         self._subscribed: set[str] = set()
         self._level: LoggingLevel | None = None
         self._roots_version = 0
+        self._lists_roots = False  # nor does a server want to hear of roots that it never asked for
 
     async def ready(self, context: Context) -> MCPClient:
         """Return the client for a call, once the server knows what ours has set since the last one.
@@ -127,10 +128,14 @@ class OwnConnection(Connection):
             self._level = level
             with suppress(McpError):  # then it logs as it likes
                 await client.set_logging_level(level)
-        if terms.roots_version != self._roots_version and context.client_capabilities.roots is not None:
+        if context.client_capabilities.roots is not None and self._roots_may_differ(context):
             self._roots_version = terms.roots_version
             await client.notify_roots_list_changed()
         return client
+
+    def _roots_may_differ(self, context: Context) -> bool:
+        """Whether they may be others than the server knows; a client of 2026-07-28 does not tell when they change."""
+        return self._lists_roots and (context.modern or context.terms.roots_version != self._roots_version)
 
     async def _subscribe(self, client: MCPClient) -> None:
         """Hear of what is watched now: what the call leads to is not to be missed."""
@@ -144,7 +149,7 @@ class OwnConnection(Connection):
 
     async def _connected(self) -> MCPClient:
         self._subscribed = set()
-        self._level, self._roots_version = None, self._context.terms.roots_version
+        self._level, self._roots_version, self._lists_roots = None, self._context.terms.roots_version, False
         return await self._connect_with(self._settings())
 
     def _settings(self) -> ClientSettings:
@@ -175,6 +180,7 @@ class OwnConnection(Connection):
         return answer if isinstance(answer, CreateMessageResult) else _error(answer)
 
     async def _list_roots(self) -> list[Root]:
+        self._lists_roots = True
         answer = await self._ask(ListRootsRequest())
         if not isinstance(answer, ListRootsResult):
             raise McpError(_error(answer))

@@ -47,7 +47,7 @@ from dedalus_mcp.types import (
     Tool,
 )
 from dedalus_mcp.types.methods import COMPLETION_COMPLETE, PROMPTS_GET, RESOURCES_READ, TOOLS_CALL
-from dedalus_mcp.types.revisions import V2024_11_05
+from dedalus_mcp.types.revisions import MODERN, V2024_11_05
 
 if TYPE_CHECKING:
     from dedalus_mcp.proxies.proxy import Proxy
@@ -106,7 +106,7 @@ class Face:
         proxy: The server that does.
 
     Attributes:
-        capabilities: What the upstream server can do; None before that is known.
+        capabilities: What the upstream server says that it can do; None before it has, and if it does not.
     """
 
     def __init__(self, proxy: Proxy) -> None:
@@ -133,8 +133,9 @@ class Face:
         Raises:
             Exception: What listing raised: see `MCPClient.list_tools`.
         """
-        self.capabilities = theirs = client.server_capabilities
-        unknown = theirs == ServerCapabilities()  # it did not say: then the lists do
+        theirs = client.server_capabilities
+        unknown = client.revision in MODERN and theirs == ServerCapabilities()  # it did not say: then the lists do
+        self.capabilities = None if unknown else theirs
         proxy = self._proxy
         cannot_say = client.revision == V2024_11_05  # which has completion, and no capability for it
         proxy.completions.elsewhere = theirs.completions is not None or unknown or cannot_say

@@ -183,7 +183,7 @@ class Proxy(MCPServer):
     def capabilities(self) -> ServerCapabilities:
         """What the upstream server can do, of what can be handed on."""
         theirs = self._face.capabilities
-        if theirs is None or theirs == ServerCapabilities():
+        if theirs is None:
             return super().capabilities
         return ServerCapabilities(
             logging=theirs.logging and LoggingCapability(),

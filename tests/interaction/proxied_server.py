@@ -5,6 +5,8 @@ python -m tests.interaction.proxied_server          serves on stdio
 
 from __future__ import annotations
 
+import os
+import sys
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -86,6 +88,18 @@ async def visit(ctx: Context) -> str:
 
 
 @tool
+async def roots(ctx: Context) -> str:
+    return f"{[root.uri for root in await ctx.list_roots()]}"
+
+
+@tool
+async def die() -> None:
+    sys.stderr.write("no licence\n")
+    sys.stderr.flush()
+    os._exit(3)
+
+
+@tool
 async def declared(ctx: Context) -> str:
     able = ctx.client_capabilities
     return f"{able.elicitation is not None} {able.sampling is not None} {able.roots is not None}"
@@ -163,7 +177,7 @@ COUNTS: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
 def make(**settings: Any) -> MCPServer:
     """A server whose tools also change it."""
     server = MCPServer("upstream", version="7", instructions="Use it well.", **settings)
-    server.collect(exact, broken, refuse, ask, ask_at_once, visit, declared, tell, wait, ended, count)
+    server.collect(exact, broken, refuse, ask, ask_at_once, visit, roots, die, declared, tell, wait, ended, count)
     server.collect(greet, people, r, t, letters)
 
     async def added() -> str:

@@ -149,7 +149,7 @@ async def test_every_revision_is_served_from_every_revision(outside: str, inside
         assert client.server_info is not None
         assert client.server_info.name == "front"
         assert client.instructions == "Use it well."
-        assert len((await client.list_tools()).tools) == 12
+        assert len((await client.list_tools()).tools) == 14
         assert "a" in (await client.call_tool("exact")).text
         assert (await client.get_prompt("greet", {"who": "x"})).messages
         assert (await client.read_resource("a://r")).contents[0].uri == "a://r"
@@ -255,7 +255,7 @@ async def test_what_the_client_cannot_be_asked_the_upstream_server_is_told_it_ca
 @everywhere
 @eras
 async def test_progress_and_logs_come_in_order_and_before_the_result(transport: str, outside: str, inside: str) -> None:
-    """PROG-03, LOG-02."""
+    """PROG-03, LOG-04."""
     logged, steps = Heard[LoggingMessageNotificationParams](), Heard[ProgressNotificationParams]()
     async with through(transport, outside, inside, logging=logged) as client:
         await client.call_tool("tell", progress=steps)
@@ -270,7 +270,7 @@ async def test_progress_and_logs_come_in_order_and_before_the_result(transport: 
 
 @eras
 async def test_the_clients_log_level_holds_at_the_upstream_server(outside: str, inside: str) -> None:
-    """LOG-05."""
+    """LOG-02, LOG-03."""
     heard = Heard[Any]()
     async with through("memory", outside, inside, logging=heard) as client:
         await client.set_logging_level("debug")
@@ -285,6 +285,48 @@ async def test_the_clients_log_level_holds_at_the_upstream_server(outside: str, 
     assert [message.data["msg"] for message in heard.values] == ["quiet", "loud", "loud"]
 
 
+@pytest.mark.parametrize("outside", ERAS)
+async def test_of_clients_that_share_a_connection_only_who_wants_logs_has_them(outside: str) -> None:
+    """LOG-05."""
+    server = proxy_server.make(proxied_server.make(), "2026-07-28")
+    one, other = Heard[Any](), Heard[Any]()
+    with anyio.fail_after(PATIENCE):
+        async with (
+            MCPClient.connect(server, revision=outside, logging=one) as loud,
+            MCPClient.connect(server, revision="2026-07-28", logging=other) as quiet,
+        ):
+            await quiet.set_logging_level("emergency")
+            for client in (loud, quiet, loud):
+                await client.call_tool("tell")
+            await one.wait(2)
+
+    assert other.values == []
+
+
+@eras
+async def test_roots_that_change_are_asked_for_again(outside: str, inside: str) -> None:
+    """ROOT-03."""
+    now = ["file:///one"]
+    async with through("memory", outside, inside, roots=lambda: list(now)) as client:
+        assert text_of(await client.call_tool("roots")) == "['file:///one']"
+        now[:] = ["file:///two", "file:///three"]
+        await client.notify_roots_list_changed()
+        assert text_of(await client.call_tool("roots")) == "['file:///two', 'file:///three']"
+
+
+@eras
+async def test_roots_that_cannot_be_told_are_no_roots(outside: str, inside: str) -> None:
+    async def fail() -> list[str]:
+        raise McpError(-31000, "the disk is gone")
+
+    async with through("memory", outside, inside, roots=fail) as client:
+        try:
+            said = text_of(await client.call_tool("roots"))
+        except McpError as error:
+            said = error.message
+    assert "the disk is gone" in said
+
+
 @eras
 async def test_a_clients_own_metadata_reaches_the_upstream_server(outside: str, inside: str) -> None:
     async with through("memory", outside, inside) as client:
@@ -293,7 +335,7 @@ async def test_a_clients_own_metadata_reaches_the_upstream_server(outside: str, 
 
 @with_children
 async def test_a_cancelled_call_ends_at_the_upstream_server(transport: str, outside: str, inside: str) -> None:
-    """CANC-02."""
+    """CANC-01, CANC-07."""
     began = Heard[ProgressNotificationParams]()
     async with through(transport, outside, inside) as client:
         before = int(text_of(await client.call_tool("ended")))
@@ -307,7 +349,7 @@ async def test_a_cancelled_call_ends_at_the_upstream_server(transport: str, outs
 
 @with_children
 async def test_changes_of_lists_are_told_and_seen(transport: str, outside: str, inside: str) -> None:
-    """TOOL-20, PROMPT-13, RES-20."""
+    """TOOL-20, PROMPT-11, RES-10."""
     tools, prompts, resources = Heard[Any](), Heard[Any](), Heard[Any]()
     hearers: dict[str, Callable[[Any], None]] = {
         "tools_list_changed": tools,
@@ -343,7 +385,7 @@ async def test_who_subscribes_hears_of_the_upstream_servers_resources(
 
 @pytest.mark.parametrize("inside", ERAS)
 async def test_a_round_that_is_lost_is_told_again_and_nothing_runs_twice(inside: str) -> None:
-    """MRTR-11: the proxy parks like any server."""
+    """The proxy parks like any server."""
 
     def elicit(params: ElicitRequestParams) -> dict[str, Any]:
         return {"confirm": True}

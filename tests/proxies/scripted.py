@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.interaction.raw import Raw
 
-__all__ = ("Answer", "legacy", "text")
+__all__ = ("COMPLETE", "Answer", "legacy", "modern", "text")
 
 Answer = Callable[[Raw, dict[str, Any]], Awaitable[None]]
 """Answers one message."""
@@ -35,3 +35,26 @@ def legacy(answers: Mapping[str, Answer], capabilities: Mapping[str, Any]) -> Ca
                 await answers[method](raw, message)
 
     return run
+
+
+def modern(answers: Mapping[str, Answer], capabilities: Mapping[str, Any]) -> Callable[[Raw], Awaitable[None]]:
+    """The same for 2026-07-28; what is not among `answers` is no method."""
+
+    async def run(raw: Raw) -> None:
+        while True:
+            message = await raw.hear()
+            method = message.get("method", "")
+            if method == "server/discover":
+                result = {"supportedVersions": ["2026-07-28"], "capabilities": dict(capabilities), **COMPLETE}
+                await raw.say({"id": message["id"], "result": result})
+            elif method in answers:
+                await answers[method](raw, message)
+            elif "id" in message:
+                error = {"code": -32601, "message": f"Method not found: {method}"}
+                await raw.say({"id": message["id"], "error": error})
+
+    return run
+
+
+COMPLETE: dict[str, Any] = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+"""What a result of 2026-07-28 has."""

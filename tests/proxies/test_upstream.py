@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import subprocess
 from typing import Any
 
 import anyio
 import pytest
 
-from dedalus_mcp import MCPClient, McpError, MCPServer, StdioServer, proxy, tool
+from dedalus_mcp import MCPClient, McpError, MCPServer, proxy, tool
 from dedalus_mcp.errors import CONNECTION_CLOSED, INTERNAL_ERROR, RemoteProtocolError
 from dedalus_mcp.types import ElicitRequestParams
 from tests.client.counting import back_to, living_tasks
 from tests.interaction import proxied_server
 from tests.interaction.raw import Raw, Scripted
-from tests.interaction.reach import PATIENCE, Heard, text_of
+from tests.interaction.reach import PATIENCE, Heard, script, text_of
 from tests.proxies.line import Line
 from tests.proxies.scripted import legacy, text
 from tests.transports.test_http_client import serving as web_serving
@@ -118,11 +119,16 @@ async def test_a_call_that_takes_too_long_is_ended_at_both_servers() -> None:
                 await anyio.lowlevel.checkpoint()
 
 
-async def test_a_process_that_dies_is_told_of_with_its_last_words_and_started_again() -> None:
-    program = "import sys; print('no licence', file=sys.stderr); sys.exit(3)"
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+@inside
+async def test_a_process_that_dies_is_told_of_with_its_last_words_and_started_again(inside: str) -> None:
+    target = script("tests.interaction.proxied_server", stderr=subprocess.PIPE)
     with anyio.fail_after(PATIENCE):
-        with pytest.raises(ConnectionError):
-            await MCPClient.connect(proxy(StdioServer("python", ["-c", program])))
+        async with MCPClient.connect(proxy(target, name="front", revision=inside)) as client:
+            with pytest.raises(McpError, match="'front': the upstream server is gone") as raised:
+                await client.call_tool("die")
+            assert "no licence" in raised.value.message
+            assert text_of(await client.call_tool("count")) == "1"
 
 
 # Connections of clients' own.

@@ -170,7 +170,7 @@ async def test_pages_have_the_items_of_all_servers_in_the_order_they_came_each_o
 
 @every
 async def test_what_the_included_server_registers_and_removes_later_is_told_and_seen(revision: str) -> None:
-    """TOOL-20, PROMPT-13, RES-20."""
+    """TOOL-20, PROMPT-11, RES-10."""
     inner = offering(named("a"), r, greet)
     middle = including(inner, prefix="x")
     outer = including(middle, prefix="y")
