@@ -10,8 +10,7 @@ Source: MCP 2026-07-28, server/utilities/caching.
 
 from __future__ import annotations
 
-import hashlib
-import uuid
+import os
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple, TypeVar
 
@@ -81,9 +80,9 @@ class Caching:
     def __init__(self, store: ResponseCache, link: Link, shared: Shared) -> None:
         self._store = store
         self._link = link
-        alone = uuid.uuid4().hex
+        alone = os.urandom(16).hex()
         # What a server answers may depend on what its client can do (CACHE-04).
-        able = hashlib.sha256(msgspec.json.encode(link.capabilities_in(MODERN[-1]))).hexdigest()[:16]
+        able = msgspec.json.encode(link.capabilities_in(MODERN[-1])).decode()
         server = alone if shared.server is None else f"{shared.server} {able}"
         self._public = f"public {server}"
         self._private = f"private {alone if shared.principal is None else f'{server} {shared.principal}'}"

@@ -31,7 +31,10 @@ CLOSING_SECONDS = 1.0
 
 
 class Deliveries:
-    """The callbacks of one client that run now.  They end with it: none keeps it from closing."""
+    """What runs now on behalf of one client, or of one group: callbacks, and what was begun in the background.
+
+    It ends with that client: nothing of it keeps it from closing.
+    """
 
     def __init__(self) -> None:
         self._tasks = Tasks()

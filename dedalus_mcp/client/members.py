@@ -33,24 +33,7 @@ PATIENCE_SECONDS = 5.0
 
 
 class Members:
-    """The part of `MCPClientGroup` that is about its servers.
-
-    Args:
-        servers: What `MCPClient.connect` takes, or an entry of a configuration, by name; or a configuration
-            as desktop hosts have it (``{"mcpServers": {...}}``), or the path of its file.  A name is
-            changed where models would not take it: see `names`.
-        settings_of: Returns the settings of one server, by its name, where they differ from `settings`.
-        open_timeout: How long connecting to one server may take, in seconds.
-        patience: How long entering the group waits for servers that are slow, in seconds; they join when
-            they are ready.
-        max_opening: How many are being connected to at once.
-        settings: The settings of every server's client: see `ClientSettings`.
-
-    Raises:
-        OSError: The file cannot be read.
-        ValueError: The configuration is not legal, or two names would be the same; the text says where.
-        TypeError: There is no such setting, or it is for one server alone: `headers`, `auth`.
-    """
+    """The part of `MCPClientGroup` that is about its servers: see there for what it takes."""
 
     def __init__(
         self,

@@ -22,8 +22,6 @@ from dedalus_mcp import (
     resource_template,
     tool,
 )
-from dedalus_mcp.client import group as group_module
-from dedalus_mcp.client import members
 from dedalus_mcp.errors import McpError
 from dedalus_mcp.reaching import InMemory
 from dedalus_mcp.transport import Duplex
@@ -255,7 +253,7 @@ async def test_only_so_many_are_being_connected_to_at_once() -> None:
         assert sum(never.opened for never in nevers.values()) == 2
 
 
-async def test_a_server_that_does_not_list_in_time_is_left_out_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_server_that_does_not_list_in_time_is_left_out_and_named() -> None:
     heard = Heard[Any]()
 
     async def script(raw: Raw) -> None:
@@ -263,7 +261,6 @@ async def test_a_server_that_does_not_list_in_time_is_left_out_and_named(monkeyp
         while True:
             heard(await raw.hear())
 
-    assert group_module.LIST_SECONDS <= 10
     async with bounded(), anyio.create_task_group() as tasks:
         targets = {"mute": Scripted(tasks, script), "up": server("A")}
         async with MCPClientGroup(targets, revision=LEGACY) as group:
@@ -419,6 +416,27 @@ async def test_lists_of_many_pages_are_drained_from_every_server() -> None:
 
 
 async def test_an_http_client_of_yours_is_for_urls_alone() -> None:
-    assert members.MAX_OPENING == 8
     async with bounded(), MCPClientGroup({"a": server("A")}, http_client=object()) as group:
         assert group.errors == {}
+
+
+async def test_settings_that_do_not_exist_are_refused_when_the_group_is_made() -> None:
+    wrong: Any = {"elicitatoin": None}
+
+    with pytest.raises(TypeError, match="no setting 'elicitatoin'"):
+        MCPClientGroup({}, **wrong)
+    with pytest.raises(TypeError, match="no setting 'elicitatoin'"):
+        MCPClientGroup({"a": server("A")}, settings_of=lambda _: wrong)
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.001, 0.005, 0.02])
+async def test_a_group_may_be_cancelled_at_any_moment(seconds: float) -> None:
+    """Whatever it was about, nothing is left behind."""
+    targets = {"a": server("A", "a://1"), "b": server("B"), "never": Never(), "down": Refused()}
+    async with bounded():
+        with anyio.move_on_after(seconds):
+            async with MCPClientGroup(targets, patience=0.003, revision=LEGACY) as group:
+                await group.list_tools()
+                await group.read_resource("a://1")
+                await group.reconnect("a")
+                await anyio.sleep_forever()

@@ -230,6 +230,16 @@ def test_schemas_have_so_much_room_in_all(monkeypatch: pytest.MonkeyPatch) -> No
         known.check("b", CallToolResult())
 
 
+def test_a_schema_that_is_too_deep_to_be_kept_is_none() -> None:
+    deep: Message = {"type": "object"}
+    for _ in range(5000):
+        deep = {"not": deep}
+    known = KnownTools(checks=True)
+    known.learn(listed("a", schema=deep))
+
+    known.check("a", CallToolResult(structuredContent=7))
+
+
 def test_a_hint_that_is_taken_back_counts_no_longer() -> None:
     known = KnownTools(checks=False)
     known.learn(listed("a", idempotentHint=True))
