@@ -178,6 +178,42 @@ async def test_what_a_lifespan_raises_comes_out_of_serving_as_itself(when: str) 
         await serve(offering(lifespan=life), far)
 
 
+async def test_a_lifespan_that_breaks_ends_the_connection_and_comes_out_of_serving() -> None:
+    """A program that lost what it lives by ends, and whoever watches over it starts another."""
+    broken = anyio.Event()
+
+    async def fail() -> None:
+        await broken.wait()
+        raise KeyError("lost the database")
+
+    @asynccontextmanager
+    async def life(server: MCPServer) -> AsyncGenerator[None]:
+        async with anyio.create_task_group() as group:
+            group.start_soon(fail)
+            yield
+            group.cancel_scope.cancel()
+
+    near, far = pair()
+    raw = Raw(near)
+    errors: list[BaseException] = []
+
+    async def serving() -> None:
+        try:
+            await serve(offering(lifespan=life), far)
+        except ExceptionGroup as error:
+            errors.append(error)
+
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as group:
+            group.start_soon(serving)
+            await raw.open("2025-11-25")
+            broken.set()
+            with pytest.raises(anyio.EndOfStream):
+                await raw.hear()
+
+    assert "lost the database" in repr(errors[0])
+
+
 async def test_a_connected_client_is_not_blamed_for_how_a_lifespan_ends(caplog: pytest.LogCaptureFixture) -> None:
     @asynccontextmanager
     async def life(server: MCPServer) -> AsyncGenerator[None]:
