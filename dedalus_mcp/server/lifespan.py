@@ -178,9 +178,11 @@ class Life:
             if not self._leaving.is_set():
                 raise RuntimeError(f"{self._name} ended by itself")
         except BaseException as error:  # raised by `check`
-            self._fail(error)
-            if ends_the_task(error) and not isinstance(error, GeneratorExit):
+            if ends_the_task(error) and not isinstance(error, GeneratorExit):  # with everything else, it seems
+                if not self.entered.is_set():
+                    self.error = RuntimeError(f"{self._name} was interrupted on the way in")
                 raise
+            self._fail(error)
 
     def _made(self) -> AbstractAsyncContextManager[Any]:
         made: Any = self._enter()
@@ -207,7 +209,8 @@ class Life:
         self.value = None
         self.entered.set()
         self.over.set()
-        for scope in self._users:
-            scope.cancel()
+        if self.broken:
+            for scope in self._users:
+                scope.cancel()
         if self._ended is not None:
             self._ended()
