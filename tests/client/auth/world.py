@@ -24,7 +24,7 @@ import httpx
 
 from dedalus_mcp.client.auth import HeadlessRedirect, OAuth
 
-__all__ = ("CALLBACK", "Asked", "AuthorizationServer", "Guard", "World")
+__all__ = ("CALLBACK", "Asked", "AuthorizationServer", "Guard", "Issued", "World", "refusal")
 
 CALLBACK = "http://localhost:3000/callback"
 CIMD = "https://client.example/metadata.json"
