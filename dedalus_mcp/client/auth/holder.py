@@ -13,13 +13,13 @@ Source: MCP 2026-07-28, basic/authorization; RFC 6749, 6.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass
 from functools import partial
 
 from dedalus_mcp.client.auth.challenge import WWWAuthenticateChallenge
 from dedalus_mcp.client.auth.discovery import Discovered, discover
-from dedalus_mcp.client.auth.failures import AuthConfigError, AuthError, TokenError
+from dedalus_mcp.client.auth.failures import AuthConfigError, DiscoveryError, TokenError
 from dedalus_mcp.client.auth.fetching import Fetcher
 from dedalus_mcp.client.auth.flight import Flight
 from dedalus_mcp.client.auth.grant import Flow, Grant, Proof
@@ -94,15 +94,15 @@ class Holder:
         return is_within(url, self._login.resource)
 
     async def usable(self) -> Login | None:
-        """Return the login, renewed if it is about to end; None if there is none.
+        """Return the login, renewed if it is about to end and that can be done; None if there is none.
 
         Raises:
-            AuthError: It has ended and cannot be renewed just now.
+            AuthError: The storage fails.
         """
         if not self._read:
             await self._reading.run(self._load)
         login = self._login
-        if login is not None and login.ends_within(self._terms.clock(), early=True):
+        if login is not None and login.is_ending(self._terms.clock()):
             return await self._flight.run(partial(self._renew_early, login))
         return login
 
@@ -169,19 +169,13 @@ class Holder:
         self._read = True
 
     async def _renew_early(self, login: Login) -> Login:
-        if self._login is not login:
-            return self._login or login
-        over = login.ends_within(self._terms.clock(), early=False)
-        if self._found is not None and self._found.server.issuer == login.issuer:
-            try:
+        if self._login is login and self._found is not None and self._found.server.issuer == login.issuer:
+            # Where it fails, the server decides: it refuses the token, and says who gives another one now.
+            with suppress(AuthConfigError, DiscoveryError, TokenError):
                 if login.token.refresh_token is not None:
                     return await self._refresh(self._found, login)
-                if not self._terms.grant.interactive:
+                if not self.asks_somebody:
                     return await self._obtain(self._found, ())
-            except AuthError as error:
-                hopeless = isinstance(error, TokenError) and error.code in HOPELESS
-                if over and not hopeless:
-                    raise
         return self._login or login
 
     async def _renew(

@@ -53,12 +53,12 @@ class Login(Document, frozen=True, kw_only=True):
     got_at: float
     bound_to: str | None = None
 
-    def ends_within(self, now: float, *, early: bool) -> bool:
-        """Whether the token is at its end; with `early`, a little before that."""
+    def is_ending(self, now: float) -> bool:
+        """Whether the token is at its end, or a little before that."""
         if self.token.expires_in is None:
             return False
         life = min(max(self.token.expires_in, 0.0), LONGEST_LIFE)
-        margin = min(EARLY_SECONDS, life / 10) if early else 0.0
+        margin = min(EARLY_SECONDS, life / 10)
         return now >= self.got_at + life - margin or now < self.got_at - EARLY_SECONDS  # or the clock was set back
 
     def renewed(self, token: TokenResponse, now: float) -> Login:

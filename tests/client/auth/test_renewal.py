@@ -24,7 +24,7 @@ from dedalus_mcp.client.auth import (
     oauth,
 )
 from tests.client.auth.scene import AS, MCP, Scene
-from tests.client.auth.world import refusal
+from tests.client.auth.world import AuthorizationServer, refusal
 
 OK = 200
 
@@ -170,6 +170,20 @@ async def test_a_passing_failure_to_refresh_costs_no_refresh_token(answer: httpx
     assert (await http.post(MCP)).status_code == OK
     assert scene.grants()[-1] == "refresh_token"
     assert len(scene.server.authorizations) == 1
+
+
+async def test_a_server_that_has_moved_away_from_one_that_is_gone_is_followed() -> None:
+    """AUTH-30: the old one need not answer any more."""
+    scene = Scene()
+    http = scene.world.client(scene.auth())
+    assert (await http.post(MCP)).status_code == OK
+    scene.time += 4000
+    del scene.world.hosts[AS]
+    scene.guard.server = AuthorizationServer(scene.world, "http://localhost:8003")
+    scene.guard.metadata["authorization_servers"] = ["http://localhost:8003"]
+
+    assert (await http.post(MCP)).status_code == OK
+    assert len(scene.guard.server.authorizations) == 1
 
 
 async def test_a_token_that_could_not_be_refreshed_in_time_is_used_to_its_end() -> None:

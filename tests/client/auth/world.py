@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
+import anyio
 import httpx
 
 from dedalus_mcp.client.auth import HeadlessRedirect, OAuth
@@ -81,6 +82,7 @@ class World(httpx.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         url = request.url
+        await anyio.lowlevel.checkpoint()  # others go on meanwhile, as they do where there is a network
         self.asked.append(Asked(request.method, str(url), httpx.Headers(request.headers), await request.aread()))
         port = "" if url.port is None else f":{url.port}"
         host = self.hosts.get(f"{url.scheme}://{url.host}{port}")
@@ -111,6 +113,8 @@ class AuthorizationServer:
         metadata: What it says of itself.
         tokens: The access tokens that are good.
         refresh: The refresh tokens that are good.
+        spent: Those that were used, each once.
+        reused: Those of them that came again.
         clients: Whom it knows: id, and secret.
         lifetime: Seconds that a token lives.
         answer_user: Changes what a user is sent back with.
@@ -139,6 +143,7 @@ class AuthorizationServer:
         self.tokens: dict[str, Issued] = {}
         self.refresh: dict[str, Issued] = {}
         self.spent: set[str] = set()
+        self.reused: list[str] = []
         self.clients: dict[str, str | None] = {CIMD: None}
         self.method = "none"
         self.lifetime: float | None = 3600
@@ -175,7 +180,8 @@ class AuthorizationServer:
         query = dict(parse_qsl(request.url.query.decode()))
         assert query["response_type"] == "code"
         assert query["code_challenge_method"] == "S256"
-        assert query["client_id"] in self.clients, "nobody of that name"
+        if query["client_id"] not in self.clients:
+            return httpx.Response(400, text="who is that?")  # to the user alone: the client hears nothing
         code = f"code-{next(self.names)}"
         self.codes[code] = Issued(
             query["client_id"],
@@ -227,6 +233,7 @@ class AuthorizationServer:
         if form["grant_type"] == "refresh_token":
             issued = self.refresh.pop(form["refresh_token"], None)
             if form["refresh_token"] in self.spent:  # stolen, it seems: nobody keeps anything
+                self.reused.append(form["refresh_token"])
                 self.refresh.clear()
                 self.tokens.clear()
             self.spent.add(form["refresh_token"])
