@@ -13,6 +13,8 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, NamedTuple, TypeVar, Unpack
 
+import anyio
+
 from dedalus_mcp.client.client import MCPClient
 from dedalus_mcp.client.settings import ClientSettings, conduct_of
 from dedalus_mcp.client.timeouts import DEFAULT
@@ -42,6 +44,9 @@ R = TypeVar("R")
 
 CALL_SECONDS = 300.0
 """How long a call may take, unless set otherwise: our client's patience is its own, and tells us when it ends."""
+
+REFRESH_SECONDS = 5.0
+"""How long a list waits for the upstream server, where that has to be asked first."""
 
 MAX_OWN = 100
 """Connections of clients' own, unless set otherwise: with stdio, each is a process."""
@@ -234,7 +239,13 @@ class Proxy(MCPServer):
         return client
 
     async def _refresh(self, method: str) -> None:
-        try:
-            await self._upstream().refresh(method)
-        except McpError as error:  # what was listed last is better than nothing
-            logger.warning("%r: the upstream server does not list what it has: %s", self.name, excerpt(error))
+        why: object = f"it takes more than {REFRESH_SECONDS:g} s"
+        with anyio.move_on_after(REFRESH_SECONDS):
+            try:
+                await self._upstream().refresh(method)
+            except McpError as error:
+                why = error
+            else:
+                return
+        # What was listed last is better than nothing, and others may be listed besides.
+        logger.warning("%r: the upstream server does not list what it has: %s", self.name, excerpt(why))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AsyncExitStack
 from typing import Any
 
 import anyio
@@ -9,11 +10,14 @@ import pytest
 
 from dedalus_mcp import Context, MCPClient, MCPServer, get_context, prompt, resource, tool
 from dedalus_mcp.types import CreateMessageResult, ElicitRequestParams, ProgressNotificationParams, TextContent
+from tests.interaction import included_server
 from tests.interaction.raw import serving
-from tests.interaction.reach import PATIENCE, Heard, text_of
+from tests.interaction.reach import PATIENCE, Heard, script, text_of
 from tests.interaction.server import Story
+from tests.interaction.test_proxied import Someone
 from tests.interaction.test_replay import KEY, buying, offering
 from tests.interaction.test_rounds import ABLE, MODERN, Talk, answering, text
+from tests.transports.test_http_client import serving as web_serving
 
 ASKING = ("2025-06-18", "2025-11-25", "2026-07-28")
 asking = pytest.mark.parametrize("revision", ASKING)
@@ -31,6 +35,34 @@ def making(*functions: Any) -> MCPServer:
     server = MCPServer("inner")
     server.collect(*functions)
     return server
+
+
+@pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
+@pytest.mark.parametrize(
+    ("anyio_backend", "transport"),
+    [("asyncio", "memory"), ("trio", "memory"), ("asyncio", "stdio"), ("asyncio", "http")],
+)
+async def test_over_every_transport_included_handlers_ask_and_what_changes_is_told(
+    transport: str, revision: str
+) -> None:
+    user, tools, updated = Someone(1), Heard[Any](), Heard[Any]()
+    async with AsyncExitStack() as stack:
+        stack.enter_context(anyio.fail_after(PATIENCE))
+        target: Any = script("tests.interaction.included_server") if transport == "stdio" else included_server.make()
+        if transport == "http":
+            target = await stack.enter_async_context(web_serving(target))
+        client = await stack.enter_async_context(
+            MCPClient.connect(
+                target, revision=revision, tools_list_changed=tools, resource_updated=updated, **user.able
+            )
+        )
+        assert text_of(await client.call_tool("in_ask", {"user": 1})) == user.told
+        await client.subscribe_resource("a://t/9")
+        await client.call_tool("in_change", {"what": "a://t/9"})
+        await updated.wait(1)
+        await client.call_tool("in_change", {"what": "tool"})
+        await tools.wait(1)
+        assert text_of(await client.call_tool("in_added")) == "new"
 
 
 @asking

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import anyio
+
 from dedalus_mcp import MCPServer
 from dedalus_mcp.reaching import open_target
 from dedalus_mcp.transport import Duplex
@@ -15,6 +17,7 @@ class Line:
     Attributes:
         opened: The connections that were made.
         down: Whether none can be made now.
+        stuck: Whether none is made, or refused, for ever.
     """
 
     never_silent = True
@@ -23,9 +26,12 @@ class Line:
         self._server = server
         self.opened: list[Duplex] = []
         self.down = False
+        self.stuck = False
 
     async def open(self) -> Duplex:
         """Connect."""
+        if self.stuck:
+            await anyio.sleep_forever()
         if self.down:
             raise ConnectionRefusedError("nobody is there")
         duplex = await open_target(self._server).open()

@@ -9,6 +9,7 @@ import anyio
 import pytest
 
 from dedalus_mcp import MCPClient, McpError, MCPServer, ServerConfig, prompt, proxy, resource, tool
+from dedalus_mcp.proxies import proxy as proxying
 from dedalus_mcp.types import ElicitRequestParams, PromptReference
 from tests.interaction import proxied_server
 from tests.interaction.reach import PATIENCE, Heard, text_of
@@ -166,6 +167,24 @@ async def test_what_has_no_room_in_the_outer_server_is_left_out_and_logged(caplo
     assert names == ["far_y", "far_x", "far_z"]
     (record,) = [record for record in caplog.records if record.levelno >= logging.WARNING]
     assert "'far_y'" in record.getMessage()
+
+
+async def test_lists_do_not_wait_for_ever_for_a_server_that_is_lost(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(proxying, "REFRESH_SECONDS", 0.01)
+    line = Line(offering(named("x")))
+    outer = offering(named("own"), name="outer")
+    outer.include(proxy(line, name="far"))
+    with anyio.fail_after(PATIENCE):
+        async with MCPClient.connect(outer, cache=None) as client:
+            line.stuck = True
+            await line.cut()
+            assert [each.name for each in (await client.list_tools()).tools] == ["own", "x"]
+            line.stuck = False
+            assert text_of(await client.call_tool("x")) == "x"
+
+    assert "'far': the upstream server does not list what it has: it takes more than 0.01 s" in caplog.text
 
 
 async def test_tools_that_are_fixed_stay_as_they_were_when_serving_began(caplog: pytest.LogCaptureFixture) -> None:
