@@ -1,6 +1,6 @@
 """What a callable takes and returns: its parameters, with every annotation resolved.
 
-Layer: L1; imports the standard library and msgspec only.
+Layer: L1; imports `local_types` and msgspec only.
 """
 
 from __future__ import annotations
@@ -8,13 +8,14 @@ from __future__ import annotations
 import functools
 import inspect
 import re
-import typing
 from collections.abc import Callable
 from contextlib import suppress
 from types import FunctionType, MethodType
 from typing import Annotated, Any
 
 from msgspec import UNSET
+
+from dedalus_mcp.schema.local_types import around, evaluate, is_local, settle
 
 __all__ = ("Parameter", "docstring", "is_async", "label", "parameters", "remember", "returned")
 
@@ -101,12 +102,15 @@ def remember(fn: Any) -> None:
     Called while that code runs, by what decorates `fn`.  Functions of modules and classes need nothing kept.
     """
     plain = _plain(fn) if callable(fn) else None
-    if not isinstance(plain, FunctionType) or "<locals>" not in plain.__qualname__:
+    if not isinstance(plain, FunctionType) or not is_local(plain):
         return
     with suppress(NameError):  # Python 3.14 evaluates them here; those that it can, it can later
         annotations = [each if isinstance(each, str) else repr(each) for each in plain.__annotations__.values()]
         names = _names(plain)
-        if found := {word: names[word] for word in _WORD.findall(" ".join(annotations)) if word in names}:
+        found = {word: names[word] for word in _WORD.findall(" ".join(annotations)) if word in names}
+        for kind in (*found.values(), *(names.get(free) for free in plain.__code__.co_freevars)):
+            settle(kind, names)
+        if found:
             setattr(plain, _LOCALS, found)
 
 
@@ -142,16 +146,9 @@ def _resolve(fn: Callable[..., Any], name: str, annotation: Any) -> Any:
     if isinstance(plain, type):
         plain = getattr(plain, "__init__")  # noqa: B009 - mypy finds the plain spelling unsound
     try:
-        return _evaluate(annotation, getattr(plain, "__globals__", {}), _names(plain))
+        return evaluate(annotation, getattr(plain, "__globals__", {}), _names(plain))
     except (AttributeError, NameError, SyntaxError, TypeError) as error:
         raise TypeError(f"{label(fn)}(): cannot resolve the annotation of '{name}': {error}") from error
-
-
-def _evaluate(annotation: Any, globals: dict[str, Any], names: dict[str, Any]) -> Any:
-    def probe() -> None: ...
-
-    probe.__annotations__ = {"it": annotation}
-    return typing.get_type_hints(probe, globals, names, include_extras=True)["it"]
 
 
 def _names(plain: Any) -> dict[str, Any]:
@@ -161,16 +158,7 @@ def _names(plain: Any) -> dict[str, Any]:
     unless the body uses it.  It is in the frame that runs the decorator, if that still runs, or was
     remembered by that.
     """
-    around = set(getattr(plain, "__qualname__", "").split(".")[:-1])
-    frames: list[dict[str, Any]] = []
-    frame = inspect.currentframe() if around else None
-    while frame is not None:
-        if frame.f_code.co_name in around and frame.f_globals is getattr(plain, "__globals__", None):
-            frames.append(frame.f_locals)
-        frame = frame.f_back
-    names: dict[str, Any] = {}
-    for outer in reversed(frames):
-        names |= outer
+    names = around(getattr(plain, "__qualname__", ""), getattr(plain, "__globals__", None))
     names |= getattr(plain, _LOCALS, {})
     code = getattr(plain, "__code__", None)
     for free, cell in zip(code.co_freevars if code else (), getattr(plain, "__closure__", None) or (), strict=False):

@@ -20,6 +20,7 @@ from dedalus_mcp.schema.faults import resolve
 from dedalus_mcp.schema.foreign import decode
 from dedalus_mcp.schema.formats import FORMATS, SECRET
 from dedalus_mcp.schema.forms import MAX_KEPT, RequestedForm
+from dedalus_mcp.schema.local_types import settle_here
 from dedalus_mcp.schema.options import Option, options_of, words
 from dedalus_mcp.schema.publish import publish
 from dedalus_mcp.schema.reasons import reasons
@@ -52,6 +53,7 @@ class TypedForm(Generic[T]):
             TypeError: The class has a field that no form can ask for; the text names it.
         """
         name = getattr(annotation, "__name__", annotation)
+        settle_here(annotation)
         try:
             self._kind = fit(annotation)
             published = publish(self._kind)

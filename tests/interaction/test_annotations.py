@@ -18,6 +18,7 @@ import pydantic
 import pytest
 
 from dedalus_mcp import (
+    Accepted,
     Context,
     Depends,
     MCPClient,
@@ -325,15 +326,23 @@ async def test_two_contexts_are_the_same_one_twice() -> None:
             assert "b True" in str((await client.read_resource("a://b")).contents[0])
 
 
+async def choosing(params: object) -> dict[str, str]:
+    return {"kind": "new"}
+
+
 def defining() -> list[Callable[..., Any]]:
     """Functions whose types are local to a function that has returned when a server collects them."""
+
+    class Kind(enum.Enum):
+        NEW = "new"
 
     @dataclass
     class Order:
         number: int
+        kind: Kind = Kind.NEW
 
     class Tags(TypedDict):
-        names: list[str]
+        kinds: list[Kind]
 
     async def stock(order_id: int = 3) -> Order:
         return Order(order_id)
@@ -350,21 +359,35 @@ def defining() -> list[Callable[..., Any]]:
     async def page(number: int, order: Annotated[Order, Depends(stock)]) -> Order:
         return Order(number + order.number)
 
-    return [buy, bill, page]
+    @tool
+    async def ask(ctx: Context) -> str:
+        @dataclass
+        class Choice:
+            kind: Kind
+
+        match await ctx.elicit("Which?", Choice):
+            case Accepted(data=choice):
+                return choice.kind.name if choice.kind is Kind.NEW else "another"
+            case _:
+                return "none"
+
+    return [buy, bill, page, ask]
 
 
 @both
 async def test_types_local_to_a_function_that_has_returned_are_found(revision: str) -> None:
-    """B145."""
+    """B145: those that fields name, too."""
     server = MCPServer("local")
     server.collect(*defining())
     with anyio.fail_after(PATIENCE):
-        async with MCPClient.connect(server, revision=revision) as client:
-            bought = await client.call_tool("buy", {"order": {"number": 4}})
+        async with MCPClient.connect(server, revision=revision, elicitation=choosing) as client:
+            bought = await client.call_tool("buy", {"order": {"number": 4}, "tags": {"kinds": ["new"]}})
+            asked = await client.call_tool("ask")
             billed = await client.get_prompt("bill", {"order": '{"number": 5}'})
             (read,) = (await client.read_resource("orders://6")).contents
 
-    assert bought.structuredContent == {"number": 7}
+    assert bought.structuredContent == {"number": 7, "kind": "new"}
+    assert asked.text == "NEW"
     assert billed.messages[0].content == TextContent(text="order 5")
     assert isinstance(read, TextResourceContents)
-    assert read.text == '{"number":9}'
+    assert read.text == '{"number":9,"kind":"new"}'
