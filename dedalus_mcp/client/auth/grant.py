@@ -123,7 +123,8 @@ class Flow:
     def _checked(self, token: TokenResponse, where: str) -> TokenResponse:
         wanted = "Bearer" if self.proof is None else self.proof.scheme
         if token.token_type.lower() != wanted.lower():
-            raise AuthConfigError(f"{where} gave a token of type {token.token_type!r:.40}, not {wanted}")
+            hint = " (proof=DPoP() asks for those)" if token.token_type.lower() == "dpop" else ""
+            raise AuthConfigError(f"{where} gave a token of type {token.token_type!r:.40}, not {wanted}{hint}")
         return token
 
 

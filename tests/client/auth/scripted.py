@@ -45,6 +45,7 @@ class World:
         answers: What endpoints say next, by path; after that, a token.
         refuse: How many more requests the MCP server refuses, whatever they show.
         challenge: What it says then.
+        resource: What it says of itself.
         token_type: Of the tokens that are given.
         life: For how many seconds they are good.
     """
@@ -59,7 +60,7 @@ class World:
         self.token_type = "Bearer"
         self.life: int | None = None
         self._given = 0
-        self._resource = {"resource": SERVER, "authorization_servers": [ISSUER]}
+        self.resource: dict[str, Any] = {"resource": SERVER, "authorization_servers": [ISSUER]}
         self._metadata = {
             "issuer": ISSUER,
             "authorization_endpoint": f"{ISSUER}/authorize",
@@ -94,7 +95,7 @@ class World:
         if path == "mcp.example/mcp":
             return self._serve(request)
         documents = {
-            "mcp.example/.well-known/oauth-protected-resource/mcp": lambda: self._resource,
+            "mcp.example/.well-known/oauth-protected-resource/mcp": lambda: self.resource,
             "as.example/.well-known/oauth-authorization-server": lambda: self._metadata,
             "as.example/register": lambda: {"client_id": "registered"},
             "as.example/token": self._token,

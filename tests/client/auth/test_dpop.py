@@ -189,6 +189,27 @@ async def test_a_token_that_is_not_bound_is_not_taken_for_one_that_is() -> None:
         await world.http.post(SERVER, auth=credentials(world, DPoP(KEY)))
 
 
+async def test_a_server_that_takes_bound_tokens_only_is_heard_before_anybody_is_asked() -> None:
+    world = world_of_dpop()
+    world.resource["dpop_bound_access_tokens_required"] = True
+    world.challenge = "Bearer"
+    auth = ClientCredentialsAuth(client_id="me", client_secret="s", http_client=world.http)
+
+    with pytest.raises(AuthConfigError, match=r"bound to a key: give proof=DPoP\(\)"):
+        await world.http.post(SERVER, auth=auth)
+    assert world.posted == []
+    assert (await world.http.post(SERVER, auth=credentials(world, DPoP(KEY)))).status_code == 200
+
+
+async def test_a_bound_token_that_nobody_asked_for_is_not_used() -> None:
+    world = world_of_dpop()
+    world.challenge = "Bearer"
+    auth = ClientCredentialsAuth(client_id="me", client_secret="s", http_client=world.http)
+
+    with pytest.raises(AuthConfigError, match=r"'DPoP', not Bearer \(proof=DPoP\(\) asks for those\)"):
+        await world.http.post(SERVER, auth=auth)
+
+
 async def test_a_token_that_was_kept_is_of_use_with_the_same_key_only() -> None:
     world, storage = world_of_dpop(), MemoryTokenStorage()
     await world.http.post(SERVER, auth=credentials(world, DPoP(KEY), storage=storage))
