@@ -23,10 +23,12 @@ from dedalus_mcp.errors import (
     DedalusError,
     ErrorData,
     InvalidArguments,
+    InvalidOutput,
     MCPConnectionError,
     McpError,
     NoActiveCall,
     ProtocolError,
+    RequestCancelled,
     RequestTimeout,
     ResourceNotFound,
     ServerError,
@@ -267,3 +269,19 @@ def test_a_failed_step_says_which_and_why_and_pickles() -> None:
     assert str(error) == "step 'charge' failed: ValueError: no money"
     again = pickle.loads(pickle.dumps(error))
     assert (again.step, again.error) == ("charge", error.error)
+
+
+def test_a_result_that_does_not_fit_says_where_and_is_kept_and_pickles() -> None:
+    """TOOL-09."""
+    error = InvalidOutput("book", ["seats[0]: a number", "flight: missing"], {"seats": ["x"]})
+
+    for again in (error, pickle.loads(pickle.dumps(error))):
+        assert str(again) == (
+            "the result of tool 'book' does not fit its output schema: seats[0]: a number; flight: missing"
+        )
+        assert (again.tool, again.result) == ("book", {"seats": ["x"]})
+
+
+def test_a_cancelled_request_is_neither_late_nor_lost() -> None:
+    assert str(RequestCancelled()) == "the request was cancelled"
+    assert not isinstance(RequestCancelled(), TimeoutError | ConnectionError)
