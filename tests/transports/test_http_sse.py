@@ -372,6 +372,35 @@ async def test_a_server_that_stays_away_is_told_as_it_is_and_tried_again_by_the_
         assert (await client.call_tool("t")).content == []
 
 
+async def test_a_new_stream_that_never_says_where_messages_go_is_given_up_and_the_next_one_tried(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """And nothing is ever sent to where the stream itself is."""
+    old, mute = Dropping(), False
+
+    async def script(asked: Asked, talk: Talk) -> None:
+        if asked.method == "GET" and mute:
+            await talk.stream(b": nothing\n\n")
+            await talk.gone()
+        else:
+            await old.script(asked, talk)
+
+    async with scripted(script) as server, MCPClient.connect(HttpSse(server.url), timeout=None) as client:
+        with pytest.raises(SessionExpiredError):
+            await client.call_tool("t")
+        mute = True
+        monkeypatch.setattr(http_sse, "ENDPOINT_SECONDS", 0.01)
+        for _ in range(2):
+            with pytest.raises(TransportError, match="does not say where"):
+                await client.call_tool("t")
+        await client.notify("notifications/roots/list_changed")
+        mute = False
+        monkeypatch.setattr(http_sse, "ENDPOINT_SECONDS", 5.0)
+        assert (await client.call_tool("t")).content == []
+
+    assert [asked.path for asked in server.asked if asked.method == "POST" and asked.path == "/mcp"] == []
+
+
 async def test_a_server_that_forgot_the_session_of_an_open_stream_gets_another() -> None:
     """B067: it was restarted, and nobody told the stream."""
     old, forgotten = Old(answer), False

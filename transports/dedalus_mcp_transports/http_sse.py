@@ -63,6 +63,11 @@ class _Stream:
         self.calls: dict[str, int | str] = {}
         self.greeted = False
 
+    @property
+    def takes_messages(self) -> bool:
+        """Whether it is known where messages go, and the server still listens."""
+        return self.endpoint is not None and self.fault is None
+
 
 class SseConnection(HttpDuplex):
     """A `Duplex` on one stream and many POSTs.  Await `begin` first.
@@ -97,7 +102,7 @@ class SseConnection(HttpDuplex):
             out = peek(frame)
             if out.id is not None and out.method is not None:
                 self._posts.start(partial(self._call, out, out.id))
-            elif self._stream.fault is not None:
+            elif not self._stream.takes_messages:
                 logger.debug("%s is for a session that has ended", out.method or "a reply")
             elif out.method is None:
                 self._posts.post(out)
@@ -123,8 +128,8 @@ class SseConnection(HttpDuplex):
             try:
                 if out.method == "initialize":
                     stream = await self._greeted()
-                elif stream.fault is not None:
-                    raise _expired(stream.fault)
+                elif not stream.takes_messages:
+                    raise _expired(stream.fault or "there is no other yet")
                 stream.calls[str(id)] = id
                 await self._post_in(stream, out)
             except Exception as error:  # noqa: BLE001 - raised where the call is waited for
@@ -133,7 +138,7 @@ class SseConnection(HttpDuplex):
 
     async def _greeted(self) -> _Stream:
         """Return the stream of the session that begins: the first is open, any other is opened now."""
-        if self._stream.greeted or self._stream.fault is not None:
+        if self._stream.greeted or not self._stream.takes_messages:
             if self._stream.scope is not None:
                 self._stream.scope.cancel()
             self._stream = _Stream(self._max_message)
@@ -215,7 +220,7 @@ class SseConnection(HttpDuplex):
         return endpoint
 
 
-def _expired(fault: Exception, *, begun: bool = False) -> SessionExpiredError:
+def _expired(fault: Exception | str, *, begun: bool = False) -> SessionExpiredError:
     """What a call of a session raises whose stream has ended; where it was `begun`, it may have run."""
     error = SessionExpiredError(f"the session ended with its stream: {fault}")
     error.begun = begun
