@@ -146,6 +146,14 @@ class Face:
         if theirs.resources is not None or unknown:
             await self.read_resources(client)
 
+    def promise(self) -> None:
+        """Offer everything, though nothing is known yet: clients that are told so ask again."""
+        proxy = self._proxy
+        proxy.completions.elsewhere = True
+        proxy.tools.catalogue.offer()
+        proxy.prompts.catalogue.offer()
+        self._offer_resources()
+
     async def read_tools(self, client: MCPClient) -> None:
         """List the tools: see `read`."""
         listed = await _listed(client.list_tools)
@@ -165,12 +173,15 @@ class Face:
         resources, templates = await _listed(client.list_resources), await _listed(client.list_resource_templates)
         if resources is None and templates is None:
             return
-        ours = self._proxy.resources
-        ours.catalogue.offer()
-        if self._reader not in ours.unlisted:
-            ours.add_unlisted(self._reader)
+        self._offer_resources()
         self._show(self._resources, [] if resources is None else resources.resources)
         self._show(self._templates, [] if templates is None else templates.resourceTemplates)
+
+    def _offer_resources(self) -> None:
+        resources = self._proxy.resources
+        resources.catalogue.offer()
+        if self._reader not in resources.unlisted:
+            resources.add_unlisted(self._reader)
 
     def _show(self, kind: _Kind, listed: Sequence[Any]) -> None:
         if len(listed) > MAX_ITEMS:

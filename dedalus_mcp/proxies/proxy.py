@@ -18,7 +18,7 @@ import anyio
 from dedalus_mcp.client.client import MCPClient
 from dedalus_mcp.client.settings import ClientSettings, conduct_of
 from dedalus_mcp.client.timeouts import DEFAULT
-from dedalus_mcp.errors import ConnectionLost, McpError
+from dedalus_mcp.errors import ConnectionLost, DedalusError, McpError
 from dedalus_mcp.proxies.face import Face
 from dedalus_mcp.proxies.failures import excerpt
 from dedalus_mcp.proxies.upstream import Rules, Upstream
@@ -81,6 +81,7 @@ def proxy(  # noqa: PLR0913 - who the server is, by keyword
     instructions: str | None = None,
     config: ServerConfig | None = None,
     state_keys: Sequence[bytes | str] = (),
+    required: bool = True,
     shared: bool = False,
     max_connections: int = MAX_OWN,
     **settings: Unpack[ClientSettings],
@@ -95,6 +96,8 @@ def proxy(  # noqa: PLR0913 - who the server is, by keyword
         instructions: See there; those of the upstream server if None.
         config: See there.
         state_keys: See there: calls that ask in rounds begin anew at the upstream server in another process.
+        required: Whether the proxy, and what includes it, starts only where the upstream server can be reached.
+            Else what that offers is there as soon as it can be.
         shared: Whether one connection is enough for all clients: the upstream server keeps nothing for
             a session.  Then a server of a legacy revision asks nobody, and its logs go nowhere.
         max_connections: Connections for single clients, at most.
@@ -116,7 +119,7 @@ def proxy(  # noqa: PLR0913 - who the server is, by keyword
     timeout = DEFAULT if given or "timeout" in settings else CALL_SECONDS
     rules = Rules(0 if shared or given else max_connections, given=given, alike=_is_one_server(target), timeout=timeout)
     return Proxy(
-        _Way(target, settings, rules),
+        _Way(target, settings, rules, required),
         name,
         version=version,
         title=title,
@@ -137,6 +140,7 @@ class _Way(NamedTuple):
     target: Any
     settings: ClientSettings
     rules: Rules
+    required: bool
 
     async def connect(self, settings: ClientSettings) -> MCPClient:
         """Connect, with settings besides those that always hold."""
@@ -227,10 +231,20 @@ class Proxy(MCPServer):
     async def _upstream_open(self) -> AsyncGenerator[Upstream]:
         upstream = Upstream(self.name, self._connect, self._face, self.hear, self._way.rules)
         try:
-            await upstream.open()
+            await self._open(upstream)
             yield upstream
         finally:
             await upstream.aclose()
+
+    async def _open(self, upstream: Upstream) -> None:
+        try:
+            await upstream.open()
+        except (DedalusError, OSError) as error:
+            if self._way.required:
+                raise
+            logger.warning("%r starts without its upstream server: %s", self.name, excerpt(error))
+            if self._face.capabilities is None:
+                self._face.promise()
 
     async def _connect(self, settings: ClientSettings) -> MCPClient:
         client = await self._way.connect(settings)

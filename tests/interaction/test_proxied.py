@@ -30,7 +30,10 @@ from dedalus_mcp.types.methods import TOOLS_CALL
 from dedalus_mcp.types.revisions import REVISIONS, shape
 from tests.interaction import proxied_server, proxy_server
 from tests.interaction.proxied_server import SCHEMA
+from tests.interaction.raw import serving as serving_raw
 from tests.interaction.reach import PATIENCE, Heard, script, text_of
+from tests.interaction.test_replay import KEY
+from tests.interaction.test_rounds import ABLE, MODERN, Talk
 from tests.transports.test_http_client import serving
 
 ASKING = ("2025-06-18", "2025-11-25", "2026-07-28")
@@ -400,6 +403,26 @@ async def test_a_round_that_is_lost_is_told_again_and_nothing_runs_twice(inside:
         texts = [text_of(shape(end, "2026-07-28")) for end in ends]
 
     assert texts == ["[True, True, True]"] * 2
+
+
+@pytest.mark.parametrize("inside", ERAS)
+async def test_a_call_that_asked_goes_on_in_another_process_and_begins_anew_upstream(inside: str) -> None:
+    """Two proxies with the same keys stand for two processes; what was answered is not asked again."""
+    upstream = proxied_server.make()
+    with anyio.fail_after(PATIENCE):
+        one, two = (proxy_server.make(upstream, inside, state_keys=[KEY]) for _ in range(2))
+        async with serving_raw(one) as first, serving_raw(two) as second:
+            for raw in (first, second):
+                await raw.open(MODERN, {**ABLE, "sampling": {}, "roots": {}})
+            asked = await Talk(first, "ask", user=1).call()
+            for raw, answer in ((second, {"text": "Ada"}), (first, {"confirm": True})):
+                (key,) = asked["result"]["inputRequests"]
+                again = {key: {"action": "accept", "content": answer}}
+                talk = Talk(raw, "ask", user=1)
+                asked = await talk.call(inputResponses=again, requestState=asked["result"]["requestState"])
+            (last,) = asked["result"]["inputRequests"].values()
+
+    assert last["method"] == "sampling/createMessage"
 
 
 @pytest.mark.parametrize("outside", ERAS)

@@ -68,6 +68,29 @@ async def test_what_cannot_be_reached_fails_whoever_connects_first() -> None:
         assert text_of(await client.call_tool("a")) == "a"
 
 
+@pytest.mark.parametrize("outside", ["2025-11-25", "2026-07-28"])
+async def test_one_that_is_not_required_is_there_as_soon_as_it_can_be(
+    outside: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    line = Line(proxied_server.make())
+    line.down = True
+    hub = offering(named("own"), name="hub")
+    hub.include(proxy(line, name="far", required=False), prefix="far")
+    changed = Heard[Any]()
+    with anyio.fail_after(PATIENCE):
+        async with MCPClient.connect(hub, revision=outside, tools_list_changed=changed, cache=None) as client:
+            assert [each.name for each in (await client.list_tools()).tools] == ["own"]
+            with pytest.raises(McpError, match="cannot be reached"):
+                await client.read_resource("a://r")
+            line.down = False
+            assert (await client.read_resource("a://r")).contents[0].uri == "a://r"
+            await changed.wait(1)
+            assert "far_exact" in [each.name for each in (await client.list_tools()).tools]
+            assert (await client.get_prompt("far_greet", {"who": "x"})).messages
+
+    assert "'far' starts without its upstream server: nobody is there" in caplog.text
+
+
 async def test_a_proxy_that_is_not_served_says_so() -> None:
     server = proxy(offering(named("a")))
     async with server.running():
