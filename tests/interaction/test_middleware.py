@@ -570,3 +570,54 @@ async def test_errors_are_told_to_clients_where_the_server_is_set_so() -> None:
     async with serving(server) as raw:
         await raw.open("2025-11-25")
         assert (await raw.call(1, "prompts/list"))["error"]["message"] == "Internal error: KeyError: 'open'"
+
+
+# What is not one call and one reply.
+
+
+async def test_a_stream_is_a_call_that_lasts_in_it_until_the_client_ends_it() -> None:
+    log, server = Log(), offering(echo)
+    server.middleware.add(log)
+    with anyio.fail_after(PATIENCE):
+        async with serving(server) as raw:
+            await raw.open("2026-07-28")
+            await raw.begin("s", "subscriptions/listen", notifications={"toolsListChanged": True})
+            await raw.hear_method("notifications/subscriptions/acknowledged")
+            assert log.calls() == []
+            await server.notify_tools_list_changed()
+            await raw.hear_method("notifications/tools/list_changed")
+            await raw.notify("notifications/cancelled", requestId="s")
+            await raw.barrier()
+            await wait_all_tasks_blocked()
+
+    assert ("subscriptions/listen", types.SubscriptionsListenRequestParams) in [each[:2] for each in log.seen]
+
+
+async def test_a_batch_is_answered_in_one_array_whatever_each_call_passes() -> None:
+    slow = Slow("ping")
+    with anyio.fail_after(PATIENCE):
+        async with serving(offering(echo, middleware=[slow])) as raw:
+            await raw.open("2025-03-26")
+            calls = [{"jsonrpc": "2.0", "id": id, "method": method} for id, method in ((1, "ping"), (2, "tools/list"))]
+            await raw.say(calls)
+            await slow.there.wait()
+            slow.may_pass.set()
+            replies: Any = await raw.hear()
+
+    assert sorted(reply["id"] for reply in replies) == [1, 2]
+
+
+async def test_what_changes_for_a_session_changes_when_it_is_through() -> None:
+    """A log level and a subscription: answered in a task of its own, and in force with the reply."""
+    log = Log()
+    async with serving(offering(echo, page, middleware=[log])) as raw:
+        await raw.open("2025-11-25")
+        assert (await raw.call(1, "logging/setLevel", level="error"))["result"] == {}
+        assert (await raw.call(2, "resources/subscribe", uri="a://b"))["result"] == {}
+        assert (await raw.call(3, "resources/subscribe", uri="a://none"))["error"]["code"] == -32002
+
+    assert [method for method, *_ in log.calls()][1:] == [
+        "logging/setLevel",
+        "resources/subscribe",
+        "resources/subscribe",
+    ]
