@@ -75,6 +75,8 @@ class JsonSchema:
         if _deeper(value, MAX_VALUE_DEPTH):
             return [f"{name}: nested more than {MAX_VALUE_DEPTH} levels deep"]
         try:
+            if self._validator.is_valid(value):  # ten times as fast as finding no errors
+                return []
             found = list(islice(self._validator.iter_errors(value), _PROBLEMS))
         except UnicodeEncodeError:
             return [f"{name}: a lone surrogate has no place in JSON"]

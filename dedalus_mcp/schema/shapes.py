@@ -13,7 +13,7 @@ __all__ = ("is_array", "is_number", "is_object")
 
 def is_object(value: object) -> TypeGuard[Mapping[str, Any]]:
     """Whether the value is a JSON object."""
-    return isinstance(value, Mapping)
+    return type(value) is dict or isinstance(value, Mapping)  # the first is what it is nearly always, and faster
 
 
 def is_array(value: object) -> TypeGuard[list[Any] | tuple[Any, ...]]:
