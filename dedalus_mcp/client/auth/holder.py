@@ -17,6 +17,8 @@ from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass
 from functools import partial
 
+import anyio
+
 from dedalus_mcp.client.auth.challenge import WWWAuthenticateChallenge
 from dedalus_mcp.client.auth.discovery import Discovered, discover
 from dedalus_mcp.client.auth.failures import AuthConfigError, DiscoveryError, TokenError
@@ -82,6 +84,7 @@ class Holder:
         self._granted: Login | None = None  # the last one that came of the grant itself
         self._reading: Flight[None] = Flight()
         self._flight: Flight[Login | None] = Flight()
+        self._news: anyio.Event | None = None  # there is another login
 
     def covers(self, url: str) -> bool:
         """Whether the token is meant for this URL: one of the resource's, or the server's own."""
@@ -152,6 +155,13 @@ class Holder:
         if self._login is used and needed <= self._asked:  # AUTH-44: the answer would be the same
             return None
         return await self._flight.run(partial(self._widen, used, challenge, revision))
+
+    async def another(self, used: Login | None) -> Login:
+        """Wait until somebody else has got another login than the one that was refused."""
+        while self._login is None or self._login is used:
+            self._news = self._news or anyio.Event()
+            await self._news.wait()
+        return self._login
 
     async def forget(self) -> None:
         """Forget the token, here and where it is kept.
@@ -307,6 +317,9 @@ class Holder:
 
     async def _keep(self, login: Login | None) -> None:
         self._login, self._read = login, True
+        if self._news is not None:
+            self._news.set()
+            self._news = None
         await save(self._terms.storage, self._key, login)
 
     @property

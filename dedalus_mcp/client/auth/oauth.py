@@ -243,6 +243,7 @@ class _Attempt:
 
     def __init__(self, holder: Holder, request: httpx.Request) -> None:
         self.quiet = _is_background(request)
+        self._waits = self.quiet and request.method != "DELETE"  # until somebody signs in for another reason
         self._holder = holder
         self._revision = request.headers.get("mcp-protocol-version", "")
         self._refused = 0
@@ -264,7 +265,8 @@ class _Attempt:
         if self._refused > 1 and self._holder.is_granted(used):  # there is no fresher token than that
             return None
         anew = self._refused > 1
-        return await self._holder.renew(used, challenge, revision=self._revision, anew=anew, quiet=self.quiet)
+        login = await self._holder.renew(used, challenge, revision=self._revision, anew=anew, quiet=self.quiet)
+        return await self._holder.another(used) if login is None and self._waits else login
 
 
 def _is_background(request: httpx.Request) -> bool:

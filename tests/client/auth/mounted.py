@@ -45,16 +45,19 @@ class Body(httpx.AsyncByteStream):
 
 
 @asynccontextmanager
-async def mounted(guard: Guard, server: MCPServer) -> AsyncGenerator[None]:
-    """Let those whom the guard lets in speak with a server."""
+async def mounted(guard: Guard, server: MCPServer) -> AsyncGenerator[list[Exchange]]:
+    """Let those whom the guard lets in speak with a server; the value grows by what they ask."""
+    exchanges: list[Exchange] = []
     remembered.forget(StreamableHttp(guard.url))
     async with serving(server) as web, anyio.create_task_group() as group:
 
         async def inside(request: httpx.Request) -> httpx.Response:
             exchange = Exchange(request.method, request.url.path, dict(request.headers), [request.content])
             group.start_soon(exchange.run, web.app)
-            return httpx.Response(await exchange.started(), headers=exchange.headers, stream=Body(exchange))
+            status = await exchange.started()
+            exchanges.append(exchange)
+            return httpx.Response(status, headers=exchange.headers, stream=Body(exchange))
 
         guard.inside = inside
-        yield
+        yield exchanges
         group.cancel_scope.cancel()

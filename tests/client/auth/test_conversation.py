@@ -16,6 +16,7 @@ from tests.client.auth.mounted import mounted
 from tests.client.auth.world import AuthorizationServer, Guard, World
 from tests.client.serving import BOTH
 from tests.interaction.reach import Heard, text_of
+from tests.transports.asgi import Exchange
 
 MCP = "http://localhost:8001/mcp"
 AS = "http://localhost:8002"
@@ -184,3 +185,41 @@ async def test_calls_that_wait_for_one_consent_share_its_end() -> None:
 
     assert len(errors) == 10
     assert len(scene.server.authorizations) == 2  # that of the beginning, and one for all ten
+
+
+@BOTH
+async def test_a_stream_that_breaks_comes_back_once_somebody_has_signed_in(revision: str) -> None:
+    """And no page opens by itself, though the token can be neither used nor refreshed any more."""
+    scene = Scene(revision)
+    heard = Heard[Any]()
+    settings: dict[str, Any] = {"auth": scene.auth, "http_client": scene.world.client(), "revision": revision}
+    hears: dict[str, Any] = {"tools_list_changed": heard}
+
+    async with mounted(scene.guard, scene.mcp) as exchanges, MCPClient.connect(MCP, **settings, **hears) as client:
+        await scene.world.until(lambda: any(map(is_standing, exchanges)))
+        await client.list_tools()
+        scene.server.revoke_all()
+        scene.server.refresh.clear()
+        asked = len(scene.world.asked)
+        for exchange in filter(is_standing, exchanges):
+            exchange.leave()
+        await scene.world.until(lambda: any(each.path == "/token" for each in scene.world.asked[asked:]))
+        assert len(scene.server.authorizations) == 1
+
+        assert text_of(await client.call_tool("greet", {"name": "Ada"})) == "Hello, Ada"
+        assert len(scene.server.authorizations) == 2
+        await scene.world.until(lambda: sum(map(is_standing, exchanges)) == 2)
+        scene.mcp.collect(another)
+        with anyio.fail_after(5):
+            await heard.wait(1)
+
+
+@tool
+async def another() -> None: ...
+
+
+def is_standing(exchange: Exchange) -> bool:
+    """Whether this is the stream on which the server speaks by itself, and it has begun."""
+    headers = dict(exchange.scope["headers"])
+    listens = headers.get(b"mcp-method") == b"subscriptions/listen" or exchange.scope["method"] == "GET"
+    return listens and exchange.status == 200

@@ -481,13 +481,13 @@ async def test_a_registration_with_which_nobody_came_back_is_made_again(how: str
     assert len(scene.server.registered) == 2
 
 
-BACKGROUND: list[tuple[str, dict[str, str]]] = [
-    ("DELETE", {}),
+STREAMS: list[tuple[str, dict[str, str]]] = [
     ("GET", {"mcp-session-id": "1"}),
     ("GET", {"mcp-protocol-version": "2025-06-18"}),
     ("GET", {"last-event-id": "1"}),
     ("POST", {"mcp-method": "subscriptions/listen"}),
 ]
+BACKGROUND = [("DELETE", STREAMS[0][1]), *STREAMS]
 
 
 @pytest.mark.parametrize(("method", "headers"), BACKGROUND)
@@ -495,8 +495,6 @@ async def test_nobody_is_asked_to_sign_in_for_what_nobody_waits_for(method: str,
     """A page that opens by itself, again and again, helps nobody; a token that can be refreshed is."""
     scene = Scene()
     http = scene.world.client(scene.auth())
-    assert (await http.request(method, MCP, headers=headers)).status_code == 401
-    assert scene.server.authorizations == []
     assert (await http.post(MCP)).status_code == OK
     scene.server.revoke_all()
 
@@ -505,6 +503,35 @@ async def test_nobody_is_asked_to_sign_in_for_what_nobody_waits_for(method: str,
     scene.guard.needs = for_more
     assert (await http.request(method, MCP, headers=headers)).status_code == 403
     assert len(scene.server.authorizations) == 1
+
+
+@pytest.mark.parametrize(("method", "headers"), STREAMS)
+async def test_a_stream_waits_until_somebody_signs_in_for_another_reason(method: str, headers: dict[str, str]) -> None:
+    scene = Scene()
+    http = scene.world.client(scene.auth())
+    answers: list[int] = []
+
+    async def open_stream() -> None:
+        answers.append((await http.request(method, MCP, headers=headers)).status_code)
+
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as group:
+            group.start_soon(open_stream)
+            await wait_all_tasks_blocked()
+            assert scene.server.authorizations == []
+            assert (await http.post(MCP)).status_code == OK
+
+    assert answers == [OK]
+    assert len(scene.server.authorizations) == 1
+
+
+async def test_whoever_leaves_does_not_wait() -> None:
+    scene = Scene()
+
+    with anyio.fail_after(5):
+        assert (await scene.world.client(scene.auth()).delete(MCP)).status_code == 401
+
+    assert scene.server.authorizations == []
 
 
 def for_more(request: httpx.Request) -> list[str]:

@@ -58,6 +58,7 @@ class World(httpx.AsyncBaseTransport):
         self.hosts: dict[str, dict[str, Answer]] = {}
         self.asked: list[Asked] = []
         self.clients: list[httpx.AsyncClient] = []
+        self._news = anyio.Event()
 
     def client(self, auth: OAuth | None = None, **settings: Any) -> httpx.AsyncClient:
         made = httpx.AsyncClient(transport=self, auth=auth, **settings)
@@ -92,7 +93,16 @@ class World(httpx.AsyncBaseTransport):
         if answer is None:
             return httpx.Response(404, text="nothing here")
         made = answer(request)
-        return made if isinstance(made, httpx.Response) else await made
+        made = made if isinstance(made, httpx.Response) else await made
+        self._news.set()
+        self._news = anyio.Event()
+        return made
+
+    async def until(self, is_so: Callable[[], object]) -> None:
+        """Return when it is so; whatever changes here changes by an answer."""
+        with anyio.fail_after(5):
+            while not is_so():
+                await self._news.wait()
 
 
 @dataclass
