@@ -81,6 +81,13 @@ class _Kind:
         """Show what was listed, and nothing else; return whether anything is different now."""
         found = {getattr(each, self._key): each for each in listed[:MAX_ITEMS]}
         before = dict(self._shown)
+        if found == before:
+            return False
+        try:
+            self._showing.borrower.check_open()
+        except RuntimeError as fixed:  # nobody called who could be told
+            logger.warning("what the upstream server offers now is not shown: %.300s", fixed)
+            return False
         for key in before.keys() - found.keys():
             self._showing.take(key)
             del self._shown[key]
@@ -92,7 +99,7 @@ class _Kind:
     def _put(self, key: str, definition: Any) -> None:
         try:
             self._showing.check(key)
-        except (ValueError, RuntimeError) as refused:  # nobody called who could be told
+        except ValueError as refused:
             logger.warning("what the upstream server offers is left out: %.300s", refused)
             return
         self._showing.put(key, definition)

@@ -33,7 +33,7 @@ from dedalus_mcp.proxies.failures import excerpt, told
 from dedalus_mcp.proxies.relaying import Relayed, in_rounds, relay
 from dedalus_mcp.server.changes import Change, updated
 from dedalus_mcp.server.context import Context, active_context
-from dedalus_mcp.types import NotificationParams, RequestParams
+from dedalus_mcp.types import RequestParams
 from dedalus_mcp.types.meta import LOG_LEVEL_KEY, PROGRESS_TOKEN_KEY
 from dedalus_mcp.types.method import Method
 from dedalus_mcp.types.revisions import META_KEYS, MODERN
@@ -233,13 +233,15 @@ class Upstream:
         """What is heard on a connection."""
 
         def reading(read: Callable[[MCPClient], Awaitable[None]]) -> ListChangedHandler:
-            async def changed(params: NotificationParams) -> None:
+            async def read_again() -> None:
                 try:
                     await read(await connection.client())
                 except (DedalusError, OSError) as error:
                     logger.warning("%r: what there is upstream now cannot be listed: %s", self._name, excerpt(error))
+                except Exception:
+                    logger.exception("%r: what there is upstream now cannot be shown", self._name)
 
-            return changed
+            return _Latest(read_again, self._tasks).wanted
 
         return ClientSettings(
             tools_list_changed=reading(self._face.read_tools),
@@ -256,6 +258,31 @@ class Upstream:
             del self._watched[uri]
             with anyio.move_on_after(CLOSING_SECONDS), suppress(DedalusError, OSError):
                 await (await self._main.client()).unsubscribe_resource(uri)
+
+
+class _Latest:
+    """Does something for the latest of many notices: once for all that come while it is done before."""
+
+    def __init__(self, work: Callable[[], Awaitable[None]], tasks: Tasks) -> None:
+        self._work = work
+        self._tasks = tasks
+        self._wanted = False
+        self._running = False
+
+    def wanted(self, notice: object) -> None:
+        """There is something new."""
+        self._wanted = True
+        if not self._running:
+            self._running = True
+            self._tasks.start(self._run, detached=True)
+
+    async def _run(self) -> None:
+        try:
+            while self._wanted:
+                self._wanted = False
+                await self._work()
+        finally:
+            self._running = False
 
 
 def _meta(context: Context, client: MCPClient) -> dict[str, object] | None:

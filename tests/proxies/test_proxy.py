@@ -216,6 +216,7 @@ async def test_tools_that_are_fixed_stay_as_they_were_when_serving_began(caplog:
     outer.include(proxy(upstream))
     async with MCPClient.connect(outer) as client:
         upstream.collect(named("y"))
+        upstream.tools.remove("x")
         with anyio.fail_after(PATIENCE):
             while not caplog.records:
                 await anyio.lowlevel.checkpoint()

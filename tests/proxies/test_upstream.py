@@ -388,6 +388,32 @@ async def test_lists_without_end_and_lists_of_too_much_are_bounded(caplog: pytes
     assert "10000 are handed on" in caplog.text
 
 
+async def test_many_notices_of_change_are_one_list_and_maybe_another() -> None:
+    lists: list[Any] = []
+    flooded = anyio.Event()
+
+    async def list_slowly(raw: Raw, message: dict[str, Any]) -> None:
+        lists.append(message["id"])
+        await listing(raw, message)
+        if len(lists) == 1:
+            for _ in range(300):
+                await raw.say({"method": "notifications/tools/list_changed"})
+            flooded.set()
+
+    with anyio.fail_after(PATIENCE):
+        async with anyio.create_task_group() as group:
+            target = Scripted(group, legacy({"tools/list": list_slowly}, {"tools": {"listChanged": True}}))
+            server = proxy(target, revision="2025-11-25")
+            async with server.running():
+                await flooded.wait()
+                while len(lists) < 2:
+                    await anyio.lowlevel.checkpoint()
+                await anyio.wait_all_tasks_blocked()
+                assert server.tool_names == ["one", "two"]
+
+    assert 2 <= len(lists) < 30
+
+
 async def test_the_log_has_no_more_than_a_line_of_what_the_upstream_server_says(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
