@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
+import httpx
 import pytest
 
 from dedalus_mcp import (
@@ -32,6 +33,8 @@ from tests.client.serving import BOTH
 from tests.interaction.raw import Raw, Scripted
 from tests.interaction.reach import Heard
 from tests.interaction.scripts import opened
+from tests.transports.scripted_http import Asked, Talk, answering, scripted
+from tests.transports.test_http_sse import Old, answer
 
 MODERN = "2026-07-28"
 LEGACY = "2025-11-25"
@@ -437,6 +440,37 @@ async def test_a_group_may_be_cancelled_at_any_moment(seconds: float) -> None:
         with anyio.move_on_after(seconds):
             async with MCPClientGroup(targets, patience=0.003, revision=LEGACY) as group:
                 await group.list_tools()
-                await group.read_resource("a://1")
+                await group.read_resource("a://1", server="a")  # waits until that is there
                 await group.reconnect("a")
                 await anyio.sleep_forever()
+
+
+async def test_entries_with_urls_are_connected_to_with_their_headers() -> None:
+    """The entry's own count more than those of `settings_of`; an HTTP client of yours carries them all."""
+
+    async def then(asked: Asked, talk: Talk) -> None:
+        await talk.result({"content": [], "resultType": "complete"})
+
+    def settings_of(name: str) -> ClientSettings:
+        return {"headers": {"X-Name": name, "X-Key": "less"}} if name == "web" else {}
+
+    async with scripted(answering(then)) as web, scripted(Old(answer).script) as old, httpx.AsyncClient() as http:
+        servers = {
+            "web": {"url": web.url, "headers": {"x-key": "more"}, "type": "http"},
+            "old": {"url": old.url, "type": "sse"},
+        }
+        async with MCPClientGroup({"mcpServers": servers}, settings_of=settings_of, http_client=http) as group:
+            assert group.errors == {}
+            assert (await group.call_tool("web__t")).content == []
+            assert (await group.call_tool("old__t")).content == []
+            assert group["old"].revision == "2024-11-05"
+        assert not http.is_closed
+
+    assert {(asked.headers["x-key"], asked.headers["x-name"]) for asked in web.asked} == {("more", "web")}
+    assert old.asked[0].method == "GET"
+
+
+async def test_what_is_for_a_url_is_refused_for_a_program() -> None:
+    entry = {"command": "anything"}
+    async with MCPClientGroup({"a": entry}, settings_of=lambda _: {"headers": {"X-Key": "k"}}) as group:
+        assert str(group.errors["a"]) == "headers=, auth= and http_client= go with a URL"
