@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import UNSET
 
-from dedalus_mcp.schema.signature import parameters
+from dedalus_mcp.schema.signature import label, parameters
 from dedalus_mcp.server.context_parameters import context_for, is_context
 from dedalus_mcp.server.dependencies import Dependencies, dependency_of
 from dedalus_mcp.threads import Threads
@@ -30,7 +30,8 @@ class Injection:
         fn: The handler.
 
     Raises:
-        TypeError: What it depends on has a parameter that nobody gives, or depends on itself.
+        TypeError: It takes the context twice; or what it depends on has a parameter that nobody gives,
+            or depends on itself.
     """
 
     __slots__ = ("_contexts", "_dependencies", "_ending", "_made")
@@ -44,6 +45,8 @@ class Injection:
             if wanted is not None:
                 self._made[one.name] = self._dependencies.add(wanted)
             elif is_context(one.annotation):
+                if self._contexts:
+                    raise TypeError(f"{label(fn)}(): '{next(iter(self._contexts))}' and '{one.name}' are one context")
                 self._contexts[one.name] = one.annotation
         self._ending = self._dependencies.ending
 

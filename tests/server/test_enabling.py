@@ -310,10 +310,8 @@ async def test_a_function_may_take_the_context_of_who_asks_and_what_it_depends_o
         yield {"1", "list"}
         taken_down.append("grants")
 
-    def granted(
-        server: MCPServer, /, ctx: Context, other: Context | None, known: Annotated[set[str], Depends(grants)]
-    ) -> bool:
-        assert ctx is other
+    def granted(server: MCPServer, /, ctx: Context, known: Annotated[set[str], Depends(grants)]) -> bool:
+        assert ctx is get_context()
         assert ctx.server is server
         return ctx.request_id in known
 

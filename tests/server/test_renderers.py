@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import pytest
 
-from dedalus_mcp import Context, MCPClient, McpError, MCPServer, prompt
+from dedalus_mcp import Context, MCPClient, McpError, MCPServer, get_context, prompt
 from dedalus_mcp.server.renderers import Renderer
 from dedalus_mcp.threads import Threads
 from dedalus_mcp.types import PromptArgument, TextContent
@@ -131,7 +131,8 @@ async def test_a_function_without_parameters_takes_no_arguments() -> None:
 @pytest.mark.parametrize("revision", LEGACY_AND_MODERN)
 async def test_a_context_is_given_and_never_published(revision: str) -> None:
     @prompt
-    async def typed(n: int, ctx: Context, maybe: Annotated[Context | None, "hidden"] = None) -> list[tuple[str, str]]:
+    async def typed(n: int, maybe: Annotated[Context | None, "hidden"] = None) -> list[tuple[str, str]]:
+        ctx = get_context()
         return [("user", f"{n} {ctx.revision} {maybe is ctx}")]
 
     server = MCPServer("test")
