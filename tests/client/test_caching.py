@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -375,3 +375,51 @@ async def test_what_somebody_else_put_into_a_shared_cache_and_is_no_result_is_dr
 
     async with connected(Server(), cache=Spoiled()) as client:
         assert [await names(client) for _ in range(2)] == [["t1"], ["t2"]]
+
+
+ICON = {"src": "https://e.com/i.png", "mimeType": "image/png", "sizes": ["48x48"]}
+RICH: dict[str, Message] = {
+    "tools": {
+        "name": "t",
+        "title": "T",
+        "inputSchema": {"type": "object", "x-mine": [None, 1.5]},
+        "outputSchema": {"type": "array"},
+        "annotations": {"readOnlyHint": True, "title": "T"},
+        "icons": [ICON],
+        "_meta": {"a": {"b": None}},
+    },
+    "prompts": {"name": "p", "arguments": [{"name": "a", "required": True}], "icons": [ICON], "_meta": {"a": 1}},
+    "resources": {
+        "uri": "r://a",
+        "name": "a",
+        "size": 7,
+        "annotations": {"audience": ["user"], "priority": 0.5, "lastModified": "2026-01-01T00:00:00Z"},
+        "_meta": {"a": 1},
+    },
+    "resourceTemplates": {"uriTemplate": "r://{a}", "name": "a", "mimeType": "text/plain", "_meta": {"a": 1}},
+    "contents": {"uri": "r://a", "blob": "aGk=", "mimeType": "image/png", "_meta": {"a": 1}},
+}
+
+
+@pytest.mark.parametrize("listed", RICH)
+async def test_what_is_kept_is_what_came(listed: str) -> None:
+    """Member for member, for every kind of result."""
+
+    class Rich(Server):
+        def content(self, method: str, cursor: str | None, number: int) -> Message:
+            return {**super().content(method, cursor, number), listed: [RICH[listed]], "_meta": {"own": [number]}}
+
+    server = Rich()
+    async with connected(server) as client:
+        asks: dict[str, Callable[[], Awaitable[Any]]] = {
+            "tools": client.list_tools_page,
+            "prompts": client.list_prompts_page,
+            "resources": client.list_resources_page,
+            "resourceTemplates": client.list_resource_templates_page,
+            "contents": lambda: client.read_resource("r://a"),
+        }
+        first, second = await asks[listed](), await asks[listed]()
+
+    assert second == first
+    assert second is not first
+    assert len(server.asked) == 1
