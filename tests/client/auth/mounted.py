@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import anyio
 import httpx
@@ -45,14 +46,14 @@ class Body(httpx.AsyncByteStream):
 
 
 @asynccontextmanager
-async def mounted(guard: Guard, server: MCPServer) -> AsyncGenerator[list[Exchange]]:
+async def mounted(guard: Guard, server: MCPServer, **settings: Any) -> AsyncGenerator[list[Exchange]]:
     """Let those whom the guard lets in speak with a server; the value grows by what they ask."""
     exchanges: list[Exchange] = []
     remembered.forget(StreamableHttp(guard.url))
-    async with serving(server) as web, anyio.create_task_group() as group:
+    async with serving(server, **settings) as web, anyio.create_task_group() as group:
 
         async def inside(request: httpx.Request) -> httpx.Response:
-            exchange = Exchange(request.method, request.url.path, dict(request.headers), [request.content])
+            exchange = Exchange(request.method, request.url.raw_path.decode(), dict(request.headers), [request.content])
             group.start_soon(exchange.run, web.app)
             status = await exchange.started()
             exchanges.append(exchange)

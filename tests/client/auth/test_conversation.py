@@ -10,7 +10,7 @@ import anyio
 import httpx
 import pytest
 
-from dedalus_mcp import AuthRequiredError, Context, ForbiddenError, MCPClient, MCPServer, tool
+from dedalus_mcp import AuthRequiredError, Context, ForbiddenError, HttpSse, MCPClient, MCPServer, tool
 from dedalus_mcp.client.auth import AuthError, AuthorizationCodeAuth, TokenError
 from tests.client.auth.mounted import mounted
 from tests.client.auth.world import AuthorizationServer, Guard, World
@@ -223,3 +223,18 @@ def is_standing(exchange: Exchange) -> bool:
     headers = dict(exchange.scope["headers"])
     listens = headers.get(b"mcp-method") == b"subscriptions/listen" or exchange.scope["method"] == "GET"
     return listens and exchange.status == 200
+
+
+async def test_a_client_signs_in_to_a_server_of_2024_11_05() -> None:
+    """By HTTP+SSE."""
+    scene = Scene("2024-11-05")
+    url = "http://localhost:8001/sse"
+    scene.guard.metadata["resource"] = url
+    scene.world.at(url, scene.guard.answer)
+
+    async with mounted(scene.guard, scene.mcp, sse_path="/sse"):
+        target = HttpSse(url, auth=scene.auth, http_client=scene.world.client())
+        async with MCPClient.connect(target) as client:
+            assert text_of(await client.call_tool("greet", {"name": "Ada"})) == "Hello, Ada"
+
+    assert len(scene.server.authorizations) == 1

@@ -24,7 +24,7 @@ from dedalus_mcp.client.auth import (
     oauth,
 )
 from tests.client.auth.scene import AS, MCP, Scene
-from tests.client.auth.world import AuthorizationServer, refusal
+from tests.client.auth.world import AuthorizationServer, Guard, World, refusal
 
 OK = 200
 
@@ -687,3 +687,68 @@ async def test_the_body_of_a_refusal_is_not_waited_for(silent: bool, monkeypatch
     with anyio.fail_after(5):
         assert (await scene.visit()).status_code == OK
     assert body.sent <= oauth.MAX_REFUSAL + 2 * 65536
+
+
+# Somebody was faster.
+
+
+@pytest.mark.parametrize("status", [401, 403])
+async def test_a_refusal_that_comes_late_is_cured_by_what_others_have_got_meanwhile(status: int) -> None:
+    scene = Scene(scope="basic")
+    http = scene.world.client(scene.auth())
+    if status == 403:
+        assert (await http.post(MCP)).status_code == OK
+        scene.guard.needs = for_more
+    reached, go_on = anyio.Event(), anyio.Event()
+
+    async def late(request: httpx.Request) -> httpx.Response:
+        made = await scene.guard.answer(request)
+        if request.content == b"late" and made.status_code == status:
+            reached.set()
+            await go_on.wait()
+        return made
+
+    scene.world.at(MCP, late)
+    answers: list[int] = []
+
+    async def send_late() -> None:
+        answers.append((await http.post(MCP, content=b"late")).status_code)
+
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as group:
+            group.start_soon(send_late)
+            await reached.wait()
+            assert (await http.post(MCP)).status_code == OK
+            go_on.set()
+
+    assert answers == [OK]
+    assert len(scene.server.authorizations) == (1 if status == 401 else 2)
+
+
+async def test_a_user_who_has_signed_in_for_another_process_is_not_asked_again(tmp_path: Any) -> None:
+    scene = Scene()
+    one, other = (scene.world.client(scene.auth(storage=FileTokenStorage(tmp_path / "tokens"))) for _ in range(2))
+    assert (await one.post(MCP)).status_code == OK
+    assert (await other.post(MCP)).status_code == OK
+    scene.server.revoke_all()
+    scene.server.refresh.clear()
+    scene.time += 10
+    assert (await one.post(MCP)).status_code == OK
+    assert len(scene.server.authorizations) == 2
+
+    assert (await other.post(MCP)).status_code == OK
+    assert len(scene.server.authorizations) == 2
+
+
+async def test_a_token_of_2025_03_26_is_for_the_whole_host() -> None:
+    """That revision has no narrower word for it: HTTP+SSE has two addresses."""
+    world = World()
+    server = AuthorizationServer(world, "http://localhost:8001")
+    guard = Guard(world, MCP, server, says_where=False)
+    world.gone(str(guard.place))
+    http = world.client(AuthorizationCodeAuth(redirect=world.redirect(), http_client=world.client()))
+    assert (await http.post(MCP)).status_code == OK
+    world.at("http://localhost:8001/messages", guard.answer)
+
+    assert (await http.post("http://localhost:8001/messages")).status_code == OK
+    assert len(server.authorizations) == 1
