@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -10,8 +10,8 @@ import anyio
 import httpx
 import pytest
 
-from dedalus_mcp import AuthRequiredError, Context, ForbiddenError, HttpSse, MCPClient, MCPServer, tool
-from dedalus_mcp.client.auth import AuthError, AuthorizationCodeAuth, TokenError
+from dedalus_mcp import AuthRequiredError, ConnectionLost, Context, ForbiddenError, HttpSse, MCPClient, MCPServer, tool
+from dedalus_mcp.client.auth import AuthError, AuthorizationCodeAuth, HeadlessRedirect, Landing, TokenError
 from tests.client.auth.mounted import mounted
 from tests.client.auth.world import AuthorizationServer, Guard, World
 from tests.client.serving import BOTH
@@ -238,3 +238,44 @@ async def test_a_client_signs_in_to_a_server_of_2024_11_05() -> None:
             assert text_of(await client.call_tool("greet", {"name": "Ada"})) == "Hello, Ada"
 
     assert len(scene.server.authorizations) == 1
+
+
+class Once:
+    """Somebody who signs in once, and the second time does not come back."""
+
+    def __init__(self, redirect: HeadlessRedirect) -> None:
+        self._redirect = redirect
+        self.uri = redirect.uri
+        self.sent = 0
+        self.away = anyio.Event()
+
+    @asynccontextmanager
+    async def listen(self, preferred: Sequence[str]) -> AsyncGenerator[Landing]:
+        yield self
+
+    async def send(self, url: str, state: str) -> str:
+        self.sent += 1
+        if self.sent > 1:
+            self.away.set()
+            await anyio.sleep_forever()
+        return await self._redirect.send(url, state)
+
+
+@BOTH
+async def test_a_client_can_be_closed_while_somebody_signs_in(revision: str) -> None:
+    """B023."""
+    scene = Scene(revision)
+    user = Once(scene.world.redirect())
+    scene.auth = AuthorizationCodeAuth(redirect=user, http_client=scene.world.client())
+    scene.guard.needs = lambda request: ["write"] if b"tools/call" in request.content else []
+
+    async with scene.client() as client, anyio.create_task_group() as group:
+
+        async def call() -> None:
+            with pytest.raises(ConnectionLost):
+                await client.call_tool("greet", {"name": "Ada"})
+
+        with anyio.fail_after(5):
+            group.start_soon(call)
+            await user.away.wait()
+            await client.close()
