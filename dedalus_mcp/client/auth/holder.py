@@ -109,6 +109,18 @@ class Holder:
             return await self._flight.run(partial(self._renew_early, login))
         return login
 
+    async def good(self) -> Login:
+        """Return a login that has not ended, got now if there is none.
+
+        Raises:
+            AuthError: There is none.
+        """
+        login = await self.usable()
+        if login is None or login.is_ending(self._terms.clock()):
+            login = await self.renew(login, None, revision="")
+            assert login is not None, "only those who ask quietly get none"
+        return login
+
     def is_granted(self, login: Login | None) -> bool:
         """Whether a login came of the grant, and there has been none since."""
         return login is not None and login is self._granted

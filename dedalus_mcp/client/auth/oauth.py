@@ -112,7 +112,7 @@ class OAuth(httpx.Auth):
         return f"{type(self).__name__}({type(self._terms.grant).__name__}, {server})"
 
     async def get_token(self, url: str | None = None) -> TokenResponse:
-        """Return a token, got ahead of time if there is none yet.
+        """Return a token that is good, got ahead of time if there is none yet.
 
         Args:
             url: The MCP server; None for the one that is known already.
@@ -121,10 +121,7 @@ class OAuth(httpx.Auth):
             AuthError: There is none.
             ValueError: No server is known, or it is another one.
         """
-        holder = self._holder_for(url)
-        login = await holder.usable() or await holder.renew(None, None, revision="")
-        assert login is not None, "only those who ask quietly get none"
-        return login.token
+        return (await self._holder_for(url).good()).token
 
     async def forget(self, url: str | None = None) -> None:
         """Forget the token, here and where it is kept; the next request gets another one.

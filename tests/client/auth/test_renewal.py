@@ -357,6 +357,20 @@ async def test_a_token_can_be_got_ahead_of_time() -> None:
     assert len(scene.server.authorizations) == 1
 
 
+async def test_a_token_ahead_of_time_is_one_that_is_good() -> None:
+    scene = Scene()
+    token = await scene.auth().get_token(MCP)
+    scene.time += 5000
+
+    again = await scene.auth().get_token(MCP)  # the next run, which knows nothing but what was kept
+    assert again.access_token != token.access_token
+    assert scene.grants() == ["authorization_code", "refresh_token"]
+    scene.time += 5000
+    scene.server.answer_token = lambda form: httpx.Response(503)
+    with pytest.raises(TokenError):
+        await scene.auth().get_token(MCP)
+
+
 async def test_a_token_ahead_of_time_is_for_one_server() -> None:
     scene = Scene()
     auth = scene.auth()
