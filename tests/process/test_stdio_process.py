@@ -69,17 +69,24 @@ time.sleep(600)
     assert said == ["terminated"]
 
 
+def children() -> set[int]:
+    """The processes that this one has started, those of other tests among them."""
+    return {child.pid for child in psutil.Process().children()}
+
+
 async def test_a_server_that_ignores_everything_is_killed_with_its_children() -> None:
     """B061, STDIO-13."""
+    before = children()
     connection = await python(STUBBORN, grace=0.1).open()
     frames = sorted(frame for frame in await take(connection, 2) if isinstance(frame, bytes))
-    children = psutil.Process().children()
+    born = children() - before
     with anyio.fail_after(5):
         await connection.aclose()
 
     assert frames[1] == b"[]"  # the grandchild ignores SIGTERM by now
     assert gone(int(frames[0]))
-    assert all(gone(child.pid) for child in children)
+    assert len(born) == 1
+    assert all(map(gone, born))
 
 
 async def test_children_that_a_server_leaves_behind_are_ended() -> None:
@@ -124,9 +131,10 @@ async def test_cancelled_use_leaves_nothing(stubborn: bool) -> None:
     pids: list[int] = []
 
     async def use() -> None:
+        before = children()
         connection = await python(STUBBORN if stubborn else ECHO, grace=0.1 if stubborn else TIMEOUT).open()
         try:
-            pids.append(psutil.Process().children()[0].pid)
+            pids.extend(children() - before)
             async with anyio.create_task_group() as inner:
                 inner.start_soon(connection.send, [b"x" * 10_000_000])
                 while True:
@@ -147,8 +155,9 @@ async def test_cancelled_use_leaves_nothing(stubborn: bool) -> None:
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_a_cancellation_by_asyncio_itself_leaves_nothing() -> None:
     """B097: `Task.cancel` breaks the shield of anyio; the server is killed then, on the spot."""
+    before = children()
     connection = await python(STUBBORN, grace=TIMEOUT).open()
-    pids = [child.pid for child in psutil.Process().children()]
+    pids = list(children() - before)
     await take(connection, 2)
     pids += [child.pid for child in psutil.Process(pids[0]).children()]
     closing = asyncio.ensure_future(connection.aclose())
@@ -164,6 +173,7 @@ async def test_a_cancellation_by_asyncio_itself_leaves_nothing() -> None:
 async def test_it_leads_a_session_of_its_own() -> None:
     """So that Ctrl-C in a terminal reaches the client alone."""
     code = "import json, os; print(json.dumps([os.getsid(0), os.getpgid(0)]))"
+    before = children()
     async with opened(python(code)) as server:
-        pid = psutil.Process().children()[0].pid
+        (pid,) = children() - before
         assert await take(server, 1) == [f"[{pid}, {pid}]".encode()]
