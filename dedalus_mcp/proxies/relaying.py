@@ -88,6 +88,7 @@ class Relayed:
         self._group = group
         self._untold: deque[ProgressNotificationParams | LoggingMessageNotificationParams] = deque(maxlen=MAX_UNTOLD)
         self._news = anyio.Event()
+        self._telling = anyio.Lock(fast_acquire=True)  # one notice behind the other, and the result behind all
         self._listing: set[_Asked] = set()  # the roots
 
     def hear(self, notice: ProgressNotificationParams | LoggingMessageNotificationParams) -> None:
@@ -139,15 +140,18 @@ class Relayed:
             asked.over.set()
 
     async def _tell(self) -> None:
+        async with self._telling:
+            while self._untold:
+                await self._tell_one(self._untold.popleft())
+
+    async def _tell_one(self, notice: ProgressNotificationParams | LoggingMessageNotificationParams) -> None:
         context = self.context
-        while self._untold:
-            notice = self._untold.popleft()
-            if isinstance(notice, LoggingMessageNotificationParams):
-                if context.hears(notice.level):
-                    await context.tell(MESSAGE.name, notice)
-            elif notice.progress > context.reported and math.isfinite(notice.progress):  # PROG-03
-                total = notice.total if notice.total is not None and math.isfinite(notice.total) else None
-                await context.report_progress(notice.progress, total=total, message=notice.message)
+        if isinstance(notice, LoggingMessageNotificationParams):
+            if context.hears(notice.level):
+                await context.tell(MESSAGE.name, notice)
+        elif notice.progress > context.reported and math.isfinite(notice.progress):  # PROG-03
+            total = notice.total if notice.total is not None and math.isfinite(notice.total) else None
+            await context.report_progress(notice.progress, total=total, message=notice.message)
 
 
 async def relay(context: Context, calls: list[Relayed], work: Callable[[Relayed], Awaitable[R]]) -> R:
@@ -163,10 +167,11 @@ async def relay(context: Context, calls: list[Relayed], work: Callable[[Relayed]
         calls.append(call)
         group.start_soon(call.keep_telling)
         try:
-            results.append(await work(call))
+            try:
+                results.append(await work(call))
+            except Exception as error:  # noqa: BLE001 - raised below, out of the group as itself
+                failure = error
             await call.last_words()
-        except Exception as error:  # noqa: BLE001 - raised below, out of the group as itself
-            failure = error
         finally:
             calls.remove(call)
             group.cancel_scope.cancel()

@@ -7,10 +7,12 @@ from typing import Any
 import anyio
 import pytest
 
-from dedalus_mcp import MCPClient, McpError, proxy
+from dedalus_mcp import Context, MCPClient, McpError, MCPServer, proxy, tool
 from dedalus_mcp.errors import INTERNAL_ERROR, INVALID_PARAMS
 from dedalus_mcp.proxies import relaying
 from dedalus_mcp.types import ElicitRequestParams
+from dedalus_mcp.types.meta import LOG_LEVEL_KEY
+from dedalus_mcp.types.revisions import LEGACY, MODERN
 from tests.interaction.raw import Raw, Scripted, serving
 from tests.interaction.reach import PATIENCE, text_of
 from tests.proxies.scripted import COMPLETE, Answer, modern, text
@@ -137,3 +139,34 @@ async def test_arguments_are_an_object_before_they_go_anywhere(arguments: Any) -
             else:
                 assert reply["error"]["code"] == INVALID_PARAMS
                 assert seen == []
+
+
+@tool
+async def counting(ctx: Context, refuse: bool) -> str:
+    for number in range(20):
+        await ctx.info(str(number))
+    if refuse:
+        raise McpError(-32000, "no")
+    return "done"
+
+
+@outside
+@pytest.mark.parametrize("inside", ["2025-06-18", "2026-07-28"])
+@pytest.mark.parametrize("outcome", ["result", "error"])
+async def test_what_a_call_tells_arrives_whole_in_order_and_before_its_result(
+    outside: str, inside: str, outcome: str
+) -> None:
+    upstream = MCPServer("upstream")
+    upstream.collect(counting)
+    with anyio.fail_after(PATIENCE):
+        async with serving(proxy(proxy(upstream, revision=inside), revision=inside)) as raw:
+            await raw.open(outside)
+            if outside in LEGACY:
+                await raw.call("level", "logging/setLevel", level="debug")
+            meta = {"_meta": {LOG_LEVEL_KEY: "debug"}} if outside in MODERN else {}
+            arguments = {"refuse": outcome == "error"}
+            await raw.begin("call", "tools/call", {"name": "counting", "arguments": arguments, **meta})
+            told = [(await raw.hear()).get("params") for _ in range(20)]
+            assert outcome in await raw.hear()
+
+    assert [params["data"]["msg"] for params in told] == [str(number) for number in range(20)]
