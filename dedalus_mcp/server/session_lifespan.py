@@ -69,12 +69,12 @@ class SessionLifespan:
                 yield value
         finally:
             life.end()
-            await _left(life.entered)
+            if life.entered is not None:
+                await _left(life.entered)
 
     async def left(self) -> None:
-        """Return when all that are being left are over."""
-        for life in tuple(self._leaving.here()):
-            await _left(life)
+        """Return when all that are being left are over; those that take too long are cancelled together."""
+        await _left(*self._leaving.here())
 
 
 class SessionLife:
@@ -150,12 +150,16 @@ class SessionLife:
                 logger.error("leaving the lifespan of a session failed", exc_info=life.error)
 
 
-async def _left(life: Life | None) -> None:
-    """Return when a life is over; one that takes too long is cancelled."""
-    if life is None:
-        return
+async def _left(*lives: Life) -> None:
+    """Return when these are over; those that take too long are cancelled."""
     with anyio.move_on_after(LEAVING_SECONDS, shield=True):
-        await life.over.wait()
-    if not life.over.is_set():
-        logger.error("leaving the lifespan of a session takes more than %g s: cancelled", LEAVING_SECONDS)
-        life.give_up()
+        for life in lives:
+            await life.over.wait()
+    if late := [life for life in lives if not life.over.is_set()]:
+        logger.error(
+            "leaving the lifespan of a session takes more than %g s: cancelled, for %d of them",
+            LEAVING_SECONDS,
+            len(late),
+        )
+        for life in late:
+            life.give_up()

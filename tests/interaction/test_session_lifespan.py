@@ -392,6 +392,32 @@ async def test_one_that_never_ends_is_cancelled_after_a_while(
     assert "takes more than 0.01 s: cancelled" in caplog.text
 
 
+async def test_many_that_never_end_are_waited_for_together(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Else the end of a server would take as many times five seconds as it has clients."""
+    monkeypatch.setattr(session_lifespan, "LEAVING_SECONDS", 0.01)
+
+    @asynccontextmanager
+    async def live(session: Session) -> AsyncGenerator[None]:
+        yield
+        await anyio.sleep_forever()
+
+    nobody: Any = None
+    all_of_them = session_lifespan.SessionLifespan(live)
+    lives = [all_of_them.begin(nobody) for _ in range(3)]
+    with anyio.fail_after(PATIENCE):
+        for life in lives:
+            async with life.use():
+                life.end()
+        await all_of_them.left()
+        for life in lives:
+            assert life.entered is not None
+            await life.entered.over.wait()
+
+    assert caplog.text.count("takes more than 0.01 s: cancelled, for 3 of them") == 1
+
+
 async def test_it_is_left_when_no_handler_uses_it_any_more() -> None:
     order: list[str] = []
 
