@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 import msgspec
 
 from dedalus_mcp.jsonrpc.peer import Limits
+from dedalus_mcp.schema.signature import is_async
 from dedalus_mcp.server.hints import CACHEABLE, CacheHint
 from dedalus_mcp.server.sessions import Session
 
@@ -79,6 +80,7 @@ class PingConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     Raises:
         ValueError: A number is out of bounds.
+        TypeError: What is to be told is no plain function.
     """
 
     interval: float = 5.0
@@ -100,6 +102,10 @@ class PingConfig(msgspec.Struct, frozen=True, kw_only=True):
         for name, least in (("failure_budget", 1), ("history", 2), ("max_concurrency", 1)):
             if getattr(self, name) < least:
                 raise ValueError(f"{name} must be at least {least}, not {getattr(self, name)!r}")
+        for name in ("on_suspect", "on_down"):
+            told: object = getattr(self, name)
+            if told is not None and (not callable(told) or is_async(told)):
+                raise TypeError(f"{name} is a plain function, which is called at once, not {told!r:.80}")
 
 
 class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):

@@ -124,7 +124,7 @@ class Pinging:
             max_concurrency: See there.
 
         Raises:
-            RuntimeError: It runs already in this event loop.
+            RuntimeError: It runs already in this event loop, or the task group is over.
             ValueError: A setting is not legal.
         """
         given = {
@@ -139,8 +139,8 @@ class Pinging:
         beating = self._beating.here()
         if any(not group.cancel_scope.cancel_called for group in beating):
             raise RuntimeError("Ping heartbeat already started")
-        beating[:] = [task_group]
         task_group.start_soon(self._beat, Heartbeat(config, self.active_sessions), task_group)
+        beating[:] = [task_group]
 
     async def _beat(self, heartbeat: Heartbeat, group: TaskGroup) -> None:
         beating = self._beating.here()

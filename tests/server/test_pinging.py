@@ -294,6 +294,28 @@ async def test_it_beats_as_long_as_its_task_group_lives_and_once_at_a_time() -> 
     assert beats.is_set()
 
 
+async def test_one_that_could_not_be_started_is_not_running() -> None:
+    server = MCPServer("test")
+    async with anyio.create_task_group() as over:
+        pass
+    with pytest.raises(RuntimeError):
+        server.start_ping_heartbeat(over)
+
+    async with anyio.create_task_group() as group:
+        server.start_ping_heartbeat(group)
+        group.cancel_scope.cancel()
+
+
+async def _async(*args: object) -> None: ...
+
+
+@pytest.mark.parametrize("name", ["on_suspect", "on_down"])
+@pytest.mark.parametrize("wrong", [_async, 5])
+def test_what_is_told_is_a_plain_function(name: str, wrong: Any) -> None:
+    with pytest.raises(TypeError, match=f"{name} is a plain function"):
+        PingConfig(**{name: wrong})
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [
