@@ -118,8 +118,9 @@ class Including(Telling):
 
         Raises:
             TypeError: `other` is no server.
-            ValueError: It has a session lifespan, and the sessions are this server's; `prefix` cannot begin a name;
-                there is something of one of the names or URIs here already; or it would include itself.
+            ValueError: It has a session lifespan or middleware of requests, and sessions and requests are this
+                server's; `prefix` cannot begin a name; there is something of one of the names or URIs here already;
+                or it would include itself.
             RuntimeError: A client is being served, or tools may not change any more.
         """
         if not isinstance(cast("object", other), Including):
@@ -129,10 +130,7 @@ class Including(Telling):
         ours = cast("MCPServer", self)
         if ours is other or ours in other.included():
             raise ValueError(f"server {ours.name!r:.80} would include itself: {other.name!r:.80} includes it already")
-        if other.session_lifespan is not None:
-            raise ValueError(
-                f"{other.name!r:.80} has a session lifespan: give it to the server that clients connect to"
-            )
+        other.check_lendable()
         if self.served:
             raise RuntimeError("include before serving: the lifespan of what is included begins with the server's own")
         inclusion = _Inclusion(ours, other, prefix)

@@ -353,16 +353,32 @@ class MCPServer(Including, Pinging, Requests, Serving):
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[Any]:
-        """Hold the lifespan open, and those of included servers; every connection that is served does."""
+        """Hold the lifespan open, and those of included servers; every connection that is served does.
+
+        Raises:
+            ValueError: An included server has got middleware of requests since, which would be left out.
+            Exception: What a lifespan raised.
+        """
         async with AsyncExitStack() as stack:
             stack.enter_context(self.serving())
             for other in self.includes:
+                other.check_lendable()
                 await stack.enter_async_context(other.running())
             value = await stack.enter_async_context(self._lifespan.running())
             self.tools.fixed = not self.allow_dynamic_tools
             if self.session_lifespan is not None:  # the sessions' go first
                 stack.push_async_callback(self.session_lifespan.left)
             yield value
+
+    def check_lendable(self) -> None:
+        """Refuse to be included with what is asked only where clients are connected, and may guard something.
+
+        Raises:
+            ValueError: There is a session lifespan, or middleware of requests.
+        """
+        if self.session_lifespan is not None or self.request_middleware:
+            what = "request_middleware" if self.session_lifespan is None else "a session lifespan"
+            raise ValueError(f"{self.name!r:.80} has {what}: give it to the server that clients connect to")
 
     def answering(self, session: ServerSession | None = None) -> Answering:
         """Return what answers one connection.

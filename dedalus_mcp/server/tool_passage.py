@@ -31,7 +31,7 @@ def typed(params: Any) -> Any:
     """Return params as everybody knows them: those of tools keep their arguments raw, for the tool alone.
 
     Raises:
-        McpError: -32602, the arguments are no object.
+        McpError: -32602, see `arguments_of`.
     """
     if not isinstance(params, ToolCall):
         return params
@@ -48,13 +48,14 @@ def arguments_of(raw: Raw) -> dict[str, Any] | None:
     """Return the arguments of a tool, decoded.
 
     Raises:
-        McpError: -32602, they are no object.
+        McpError: -32602, they are no object, or cannot be decoded.
     """
     given = arguments_in(raw)
     try:
         arguments: dict[str, Any] | None = None if given is None else msgspec.json.decode(given)
-    except RecursionError:
-        raise McpError(INVALID_PARAMS, "Invalid params: arguments: nested too deeply") from None
+    except (msgspec.DecodeError, RecursionError) as error:  # what was read so far has only been skipped
+        why = "nested too deeply" if isinstance(error, RecursionError) else str(error)
+        raise McpError(INVALID_PARAMS, f"Invalid params: arguments: {why:.200}") from None
     return arguments
 
 

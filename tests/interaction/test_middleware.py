@@ -33,7 +33,7 @@ from dedalus_mcp.types.methods import (
     TOOLS_CALL,
 )
 from dedalus_mcp.types.revisions import LEGACY, MODERN, REVISIONS
-from tests.interaction.raw import Raw, serving
+from tests.interaction.raw import Raw, envelope, serving
 from tests.interaction.reach import PATIENCE
 
 every = pytest.mark.parametrize("revision", REVISIONS)
@@ -380,6 +380,33 @@ async def test_what_is_wrong_is_refused_before_it(revision: str) -> None:
         assert (await raw.call(3, "nobody/knows"))["error"]["code"] == -32601
 
     assert [method for method, *_ in log.calls()] == (["initialize"] if revision in LEGACY else [])
+
+
+@both
+@pytest.mark.parametrize("undecodable", [b'{"text": "\xff"}', b'{"text": 1e999}', b'{"text": ' + b"9" * 5000 + b"}"])
+async def test_arguments_that_cannot_be_decoded_are_refused_before_it(revision: str, undecodable: bytes) -> None:
+    """They have only been skipped before: elsewhere the tool is the first to look into them."""
+    logs = [Log() for _ in range(3)]
+    lender = offering(echo, middleware=[logs[0]])
+    including = MCPServer("including")
+    including.include(lender)
+    for server in (
+        lender,
+        including,
+        offering(echo, middleware=[logs[1]]),
+        offering(echo, request_middleware=[logs[2]]),
+    ):
+        with anyio.fail_after(PATIENCE):
+            async with serving(server) as raw:
+                await raw.open(revision)
+                meta = b',"_meta":' + msgspec.json.encode(envelope()) if revision in MODERN else b""
+                params = b'{"name":"echo","arguments":' + undecodable + meta + b"}"
+                await raw.say(b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":' + params + b"}")
+                error = (await raw.reply(1))["error"]
+        assert error["code"] == -32602
+        assert error["message"].startswith("Invalid params: arguments: ")
+
+    assert not any(method == "tools/call" for log in logs for method, *_ in log.calls())
 
 
 # The handshake, and what comes right behind it.

@@ -184,6 +184,20 @@ async def test_a_session_that_only_the_included_server_sets_up_is_refused() -> N
         MCPServer("outer").include(offering("inner", echo, session_lifespan=live))
 
 
+async def test_middleware_of_requests_that_only_the_included_server_has_is_refused_however_late() -> None:
+    """Nothing of the included server's would ask it, and it may be what guards that."""
+    log: list[Any] = []
+    with pytest.raises(ValueError, match="'inner' has request_middleware: give it to the server that clients"):
+        MCPServer("outer").include(offering("inner", echo, request_middleware=[Log("inner", log)]))
+
+    outer, inner = MCPServer("outer"), offering("inner", echo)
+    outer.include(inner)
+    inner.request_middleware.add(Log("inner", log))
+    with pytest.raises(ValueError, match="'inner' has request_middleware"):
+        async with outer.running():
+            pass
+
+
 async def test_what_is_lent_sees_the_session_of_the_client() -> None:
     @tool
     async def which() -> str:
