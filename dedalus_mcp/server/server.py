@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from dedalus_mcp.jsonrpc.loops import PerLoop
 from dedalus_mcp.server.answering import Answering
+from dedalus_mcp.server.asked_forms import check_forms
 from dedalus_mcp.server.audit import OnAsk
 from dedalus_mcp.server.changes import MemoryBus, SubscriptionBus
 from dedalus_mcp.server.completions import Completions
@@ -247,10 +248,13 @@ class MCPServer(Including, Pinging, Requests, Serving):
 
         Raises:
             ValueError: One of them is not decorated; those before it are registered.
-            TypeError: The signature of one cannot be published, or is not what its kind needs.
+            TypeError: The signature of one cannot be published, or is not what its kind needs; or a class
+                that it asks for by `ctx.elicit` makes no form.
         """
         for function in functions:
             spec = extract_spec(function)
+            if spec is not None:
+                check_forms(function)
             if isinstance(spec, ToolSpec):
                 self.tools.add(function, spec)
             elif isinstance(spec, PromptSpec):
