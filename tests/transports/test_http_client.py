@@ -48,6 +48,27 @@ def test_its_text_tells_no_secrets() -> None:
     assert target.era_key == "https://host/mcp"
 
 
+@pytest.mark.parametrize(
+    "value", ["Bearer s3cret\n", "Bearer s3cret ", " s3cret", "s3cret\r\nx: y", "s3cret\u20ac", "s3cret\0"]
+)
+def test_a_header_that_cannot_be_sent_is_told_without_its_value(value: str) -> None:
+    with pytest.raises(ValueError, match="'Authorization' is none: legal is printable ASCII") as raised:
+        StreamableHttp("http://host/mcp", headers={"Authorization": value})
+
+    assert "s3cret" not in str(raised.value)
+
+
+@pytest.mark.parametrize("name", ["", "a b", "a:", "a\n", "\u20ac"])
+def test_a_header_has_a_name(name: str) -> None:
+    with pytest.raises(ValueError, match="is no name of a header"):
+        StreamableHttp("http://host/mcp", headers={name: "x"})
+
+
+@pytest.mark.parametrize("value", ["", "x", "Bearer a b\tc", "~!"])
+def test_a_header_may_be_what_http_allows(value: str) -> None:
+    assert StreamableHttp("http://host/mcp", headers={"A": value}).headers == {"a": value}
+
+
 def test_a_url_is_a_target_and_its_settings_go_with_nothing_else() -> None:
     opened = open_target("http://host/mcp", headers={"A": "b"}, auth=("u", "p"))
     assert isinstance(opened, StreamableHttp)

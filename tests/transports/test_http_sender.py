@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import traceback
+from collections.abc import Generator
+
 import anyio
+import httpx
 import pytest
 from anyio.abc import SocketAttribute, SocketStream
 
@@ -164,3 +168,24 @@ async def test_a_server_without_tls_is_told_as_such() -> None:
 )
 def test_an_origin_is_scheme_host_and_port(here: str, there: str, same: bool) -> None:
     assert same_origin(here, there) is same
+
+
+class Careless(httpx.Auth):
+    """Shows what a file held, with its newline."""
+
+    def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response]:
+        request.headers["authorization"] = "Bearer s3cret\n"
+        yield request
+
+
+async def test_a_header_that_cannot_be_sent_is_not_told() -> None:
+    """HTTP clients say back what they cannot send, and here that is a token."""
+
+    async def never(asked: Asked, talk: Talk) -> None:
+        raise AssertionError("nothing is sent")
+
+    async with scripted(never) as server:
+        with pytest.raises(MCPConnectionError, match="the request is not legal") as raised:
+            await MCPClient.connect(server.url, auth=Careless())
+
+    assert "s3cret" not in "".join(traceback.format_exception(raised.value))

@@ -13,6 +13,7 @@ Source: MCP 2026-07-28, basic/transports/streamable-http; 2025-11-25 and 2024-11
 from __future__ import annotations
 
 import hashlib
+import re
 import ssl
 from collections.abc import Mapping
 from functools import lru_cache
@@ -32,6 +33,9 @@ __all__ = ("HttpSse", "StreamableHttp")
 
 # Connections that are kept for later.  How many there may be at once is the number of open calls.
 KEPT_CONNECTIONS = 32
+
+_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_VALUE = re.compile(r"(?:[!-~](?:[ \t!-~]*[!-~])?)?")
 
 
 class _Url:
@@ -53,7 +57,7 @@ class _Url:
         if not timeout > 0:
             raise ValueError(f"a timeout is more than 0 seconds, not {timeout}")
         self.url = url
-        self.headers = {name.lower(): value for name, value in (headers or {}).items()}
+        self.headers = {_legal(name, value): value for name, value in (headers or {}).items()}
         self.auth = auth
         self.http_client = http_client
         self.timeout = timeout
@@ -99,7 +103,7 @@ class StreamableHttp(_Url):
         max_message: Bytes in one message of the server, at most.
 
     Raises:
-        ValueError: `url` is none, or `timeout` is not positive.
+        ValueError: `url` is none, a header cannot be sent, or `timeout` is not positive.
     """
 
     never_silent = True
@@ -159,7 +163,7 @@ class HttpSse(_Url):
         headers, auth, http_client, timeout, max_message: See `StreamableHttp`.
 
     Raises:
-        ValueError: `url` is none, or `timeout` is not positive.
+        ValueError: `url` is none, a header cannot be sent, or `timeout` is not positive.
     """
 
     only_legacy = True
@@ -187,6 +191,22 @@ class HttpSse(_Url):
         connection = SseConnection(self._sender(), max_message=self.max_message)
         await connection.begin()
         return connection
+
+
+def _legal(name: str, value: str) -> str:
+    """Return the name of a header in lower case.
+
+    Raises:
+        ValueError: No request can have it; its value, which may be secret, is not told.
+    """
+    if not _NAME.fullmatch(name):
+        raise ValueError(f"{name!r:.80} is no name of a header: legal are letters, digits and '-'")
+    if not _VALUE.fullmatch(value):
+        raise ValueError(
+            f"the value of header {name!r:.80} is none: legal is printable ASCII with no white space round it, "
+            "such as the newline at the end of a file"
+        )
+    return name.lower()
 
 
 def _make_client() -> Any:

@@ -28,7 +28,7 @@ REFUSAL_SECONDS = 0.8
 CLOSING_SECONDS = 0.5
 _PORTS = {"http": 80, "https": 443}
 # What httpx and httpx2 call what happens before the server has seen anything of the request.
-_BEFORE = ("ConnectError", "ConnectTimeout", "PoolTimeout", "ProxyError", "UnsupportedProtocol", "LocalProtocolError")
+_BEFORE = ("ConnectError", "ConnectTimeout", "PoolTimeout", "ProxyError", "UnsupportedProtocol")
 
 
 class Response:
@@ -184,6 +184,9 @@ class Sender:
         except MCPConnectionError:  # of an authentication flow that uses this package
             raise
         except Exception as error:
+            if type(error).__name__ == "LocalProtocolError":  # it says the header back, and that may be a token
+                text = f"cannot reach {self.where}: the request is not legal, a header of it most likely"
+                raise MCPConnectionError(text) from None
             raise _broken(error, self.where, begun=type(error).__name__ not in _BEFORE) from error
 
 

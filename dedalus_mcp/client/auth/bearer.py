@@ -10,6 +10,7 @@ from collections.abc import Generator
 
 import httpx
 
+from dedalus_mcp.client.auth.token_endpoint import is_token
 from dedalus_mcp.client.auth.well_known import canonical, is_within
 
 __all__ = ("BearerAuth",)
@@ -27,7 +28,7 @@ class BearerAuth(httpx.Auth):
     """
 
     def __init__(self, access_token: str, *, server: str | None = None) -> None:
-        if not access_token or not access_token.isascii() or not access_token.isprintable() or " " in access_token:
+        if not is_token(access_token):
             raise ValueError("a token is printable ASCII without spaces")
         self._token = access_token
         self._server = None if server is None else canonical(server)

@@ -17,6 +17,7 @@ from dedalus_mcp.auth.dpop import generate_dpop_proof, target_of
 from dedalus_mcp.auth.jose import SigningKey
 from dedalus_mcp.client.auth.challenge import parse_www_authenticate
 from dedalus_mcp.client.auth.grant import NONCE_RETRIES
+from dedalus_mcp.client.auth.token_endpoint import is_token
 
 __all__ = ("DPoP", "DPoPAuth")
 
@@ -82,10 +83,11 @@ class DPoPAuth(httpx.Auth):
 
     Raises:
         ImportError: The extra `auth` is not installed.
+        ValueError: The token is none that a header could hold.
     """
 
     def __init__(self, access_token: str, dpop_key: SigningKey, nonce: str | None = None) -> None:
-        self._token = access_token
+        self.set_access_token(access_token)
         self._proof = DPoP(dpop_key)
         self._first_nonce = nonce
 
@@ -98,7 +100,13 @@ class DPoPAuth(httpx.Auth):
         return self._proof.thumbprint
 
     def set_access_token(self, access_token: str) -> None:
-        """Show another token from now on, bound to the same key."""
+        """Show another token from now on, bound to the same key.
+
+        Raises:
+            ValueError: The token is none that a header could hold.
+        """
+        if not is_token(access_token):
+            raise ValueError("a token is printable ASCII without spaces")
         self._token = access_token
 
     def set_nonce(self, nonce: str) -> None:

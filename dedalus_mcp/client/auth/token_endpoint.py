@@ -17,7 +17,16 @@ import msgspec
 from dedalus_mcp.client.auth.failures import AuthConfigError, DiscoveryError, TokenError, said
 from dedalus_mcp.client.auth.metadata import AuthorizationServerMetadata, ClientInformation, TokenResponse, decode
 
-__all__ = ("NOBODY", "ClientCredentials", "Refusal", "authenticated", "read_token", "refusal_of", "refused")
+__all__ = (
+    "NOBODY",
+    "ClientCredentials",
+    "Refusal",
+    "authenticated",
+    "is_token",
+    "read_token",
+    "refusal_of",
+    "refused",
+)
 
 JWT_BEARER = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 
@@ -100,6 +109,11 @@ def _method(client: ClientCredentials, server: AuthorizationServerMetadata) -> s
     )
 
 
+def is_token(text: str) -> bool:
+    """Whether a header can hold this as a token.  What an HTTP client says of one that cannot be sent shows it."""
+    return bool(text) and text.isascii() and text.isprintable() and " " not in text
+
+
 class _Refusal(msgspec.Struct):
     error: str | None = None
     error_description: str | None = None
@@ -117,7 +131,7 @@ def read_token(status: int, body: bytes, where: str) -> TokenResponse:
             token = decode(TokenResponse, body, where)
         except DiscoveryError as error:
             raise TokenError(error.message, status=status) from None
-        if not token.access_token or not token.access_token.isascii() or not token.access_token.isprintable():
+        if not is_token(token.access_token):
             raise TokenError(f"the token of {where} is none that a header could hold", status=status)
         return token
     raise refused(status, body, where, "gave no token")

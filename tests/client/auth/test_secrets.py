@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import traceback
 from collections.abc import Callable, Iterator
@@ -10,11 +11,13 @@ from typing import Any
 import httpx
 import pytest
 
+from dedalus_mcp.auth.jose import SigningKey
 from dedalus_mcp.client.auth import (
     AuthError,
     BearerAuth,
     ClientCredentials,
     ClientInformation,
+    DPoPAuth,
     MemoryTokenStorage,
     Registration,
     TokenResponse,
@@ -133,13 +136,16 @@ async def test_what_is_kept_and_cannot_be_read_is_not_logged(caplog: pytest.LogC
     assert SECRET not in caplog.text
 
 
-def test_a_token_that_no_header_can_hold_is_refused_and_not_said() -> None:
+@pytest.mark.parametrize("token", [f"{SECRET}\r\nx", f"{SECRET} ", f" {SECRET}", f"a {SECRET}", f"{SECRET}\u20ac", ""])
+def test_a_token_that_no_header_can_hold_is_refused_and_not_said(token: str) -> None:
     with pytest.raises(AuthError, match="is none that a header could hold") as caught:
-        read_token(200, b'{"access_token": "a\\r\\nb"}', AS)
+        read_token(200, json.dumps({"access_token": token}).encode(), AS)
 
-    assert "\\r" not in str(caught.value)
+    assert SECRET not in str(caught.value)
     with pytest.raises(ValueError, match="a token is printable ASCII without spaces"):
-        BearerAuth(f"access {SECRET}")
+        BearerAuth(token)
+    with pytest.raises(ValueError, match="a token is printable ASCII without spaces"):
+        DPoPAuth(token, SigningKey.generate())
 
 
 async def test_the_secrets_of_an_answer_are_those_of_the_server() -> None:
