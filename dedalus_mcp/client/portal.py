@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import os
 import sys
 import threading
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from typing import Any, TypeVar
 
 import anyio
@@ -25,6 +27,7 @@ __all__ = ("Portal",)
 R = TypeVar("R")
 
 CLOSED = "the client was closed"
+FORKED = "the client is that of the process which made it, and a fork of that has no part in it: connect anew"
 
 
 class Portal:
@@ -43,13 +46,16 @@ class Portal:
         self._portal = begun.result()
         self._closing = threading.Lock()
         self._closed = False
+        self._process = os.getpid()
 
     def begin(self, work: Callable[[], Coroutine[Any, Any, R]]) -> concurrent.futures.Future[R]:
         """Start work in the loop; cancelling what is returned cancels it.
 
         Raises:
-            ConnectionLost: The loop is over.
+            ConnectionLost: The loop is over, or was left behind by a fork.
         """
+        if os.getpid() != self._process:  # threads do not come along, so nobody would ever answer
+            raise ConnectionLost(FORKED)
         try:
             return self._portal.start_task_soon(work)
         except RuntimeError as error:
@@ -60,7 +66,7 @@ class Portal:
 
         Raises:
             RuntimeError: This thread runs an event loop.
-            ConnectionLost: The loop is over.
+            ConnectionLost: See `begin`.
         """
         _refuse()
         future = self.begin(work)
@@ -74,11 +80,14 @@ class Portal:
     def close(self) -> None:
         """End the loop with all that runs in it.  Idempotent, from any thread."""
         _refuse()
+        if os.getpid() != self._process:
+            return
         with self._closing:
             if self._closed:
                 return
             self._closed = True
-            self._portal.call(self._portal.stop, True)  # noqa: FBT003 - anyio's own: cancel what is left
+            with suppress(RuntimeError):  # it has ended: by what was raised in it, `SystemExit` say
+                self._portal.call(self._portal.stop, True)  # noqa: FBT003 - anyio's own: cancel what is left
             self._thread.join()
 
 

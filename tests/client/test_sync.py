@@ -339,3 +339,44 @@ def test_a_program_that_forgets_to_close_its_client_ends_all_the_same() -> None:
     )
 
     assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
+
+
+FORKED = """
+import os
+from dedalus_mcp import ConnectionLost, MCPServer, SyncMCPClient
+with SyncMCPClient.connect(MCPServer("s")) as client:
+    child = os.fork()
+    if child == 0:
+        try:
+            client.ping()
+        except ConnectionLost as error:
+            client.close()
+            print(error, flush=True)
+        os._exit(0)
+    os.waitpid(child, 0)
+    client.ping()
+    print("done")
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no forks")
+def test_a_fork_has_no_part_in_the_client_and_does_not_wait_for_it() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", FORKED], capture_output=True, env=ENV, cwd=ROOT, text=True, timeout=20, check=False
+    )
+
+    first, last, _ = done.stdout.split("\n")
+    assert "a fork of that has no part in it" in first
+    assert last == "done"
+
+
+@pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt])
+def test_what_ends_the_loop_is_raised_and_the_client_can_be_closed(error: type[BaseException]) -> None:
+    async def leave(client: MCPClient) -> None:
+        raise error
+
+    with SyncMCPClient.connect(offering(echo)) as client:
+        with pytest.raises(error):
+            client.run(leave)
+        with pytest.raises(ConnectionLost):
+            client.ping()
