@@ -62,6 +62,7 @@ class Flow:
 
     Attributes:
         server: The authorization server, its issuer checked.
+        url: The MCP server, as the user named it: of all there is here, what no server can change.
         resource: What the token is for, sent on byte for byte; None for a server of 2025-03-26.
         scopes: What it is to allow; empty to leave that to the server.
         fetcher: Sends whatever goes to the authorization server.
@@ -71,6 +72,7 @@ class Flow:
     """
 
     server: AuthorizationServerMetadata
+    url: str
     resource: str | None
     scopes: tuple[str, ...]
     fetcher: Fetcher

@@ -304,6 +304,7 @@ class Holder:
         named = named if found.resource is None else found.resource.resource
         return Flow(
             server=found.server,
+            url=self.server,
             resource=self._terms.resource or named,
             scopes=scopes,
             fetcher=fetcher,

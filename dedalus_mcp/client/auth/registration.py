@@ -180,7 +180,7 @@ class Registration:
         return None if end and flow.now >= end - MARGIN_SECONDS else stored
 
     async def _check_issuer(self, client_id: str, flow: Flow) -> None:
-        issuer, key = self.issuer, f"issuer of {client_id} for {flow.resource}"
+        issuer, key = self.issuer, f"issuer of {client_id} for {flow.url}"
         if issuer is None:
             bound = await load(flow.storage, key, _Issuer)
             issuer = flow.server.issuer if bound is None else bound.issuer

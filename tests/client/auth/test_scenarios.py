@@ -489,6 +489,29 @@ async def test_an_id_that_is_registered_with_one_issuer_is_an_error_at_another()
     assert other.authorizations == []
 
 
+@pytest.mark.parametrize("resource", [f"{MCP}/", "http://localhost:8001", "http://localhost:8001/", None])
+async def test_a_secret_is_for_one_issuer_whatever_the_server_calls_itself_now(resource: str | None) -> None:
+    """AUTH-30, AUTH-31: a server that was taken over cannot have it shown to others, in the next run either."""
+    scene = Scene()
+    scene.server.metadata["token_endpoint_auth_methods_supported"] = ["client_secret_post"]
+    scene.server.clients["mine"] = "s3cret"
+    assert (await scene.visit(client_id="mine", client_secret="s3cret")).status_code == 200
+    scene.server.revoke_all()
+    if resource is None:  # as if it were one of 2025-03-26
+        scene.world.gone("http://localhost:8001/.well-known/oauth-protected-resource/mcp")
+        scene.guard.says_where = False
+        other = AuthorizationServer(scene.world, "http://localhost:8001")
+    else:
+        other = AuthorizationServer(scene.world, "http://localhost:8003")
+        scene.guard.metadata.update(resource=resource, authorization_servers=[other.issuer])
+    other.metadata["token_endpoint_auth_methods_supported"] = ["client_secret_post"]
+
+    with pytest.raises(AuthConfigError, match=f"'mine' is registered with '{AS}', and not with '{other.issuer}'"):
+        await scene.visit(client_id="mine", client_secret="s3cret")
+
+    assert other.redeemed == other.authorizations == []
+
+
 async def test_of_several_issuers_the_first_is_used_or_the_one_that_was_chosen() -> None:
     """AUTH-19, AUTH-31."""
     scene = Scene()
