@@ -21,7 +21,7 @@ import msgspec
 from dedalus_mcp.client.auth.failures import AuthError, DiscoveryError, TokenError
 from dedalus_mcp.client.auth.grant import Flow
 from dedalus_mcp.client.auth.known_client import KnownClient
-from dedalus_mcp.client.auth.metadata import ClientMetadata, Document, TokenResponse, decode
+from dedalus_mcp.client.auth.metadata import ClientMetadata, Document, Seconds, TokenResponse, decode
 from dedalus_mcp.client.auth.oauth import OAuth, OAuthOptions
 from dedalus_mcp.client.auth.registration import DEFAULT, Registration
 from dedalus_mcp.client.auth.token_endpoint import ClientCredentials, authenticated, refused
@@ -57,8 +57,8 @@ class DeviceAuthorization(Document, frozen=True, kw_only=True):
     user_code: str
     verification_uri: str
     verification_uri_complete: str | None = None
-    expires_in: float
-    interval: float | None = None
+    expires_in: Seconds
+    interval: Seconds | None = None
 
 
 Shown: TypeAlias = Callable[[DeviceAuthorization], Awaitable[object] | object]

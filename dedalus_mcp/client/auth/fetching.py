@@ -68,7 +68,7 @@ class Fetcher:
         Raises:
             DiscoveryError: It may not be asked for, or there is no answer within the bounds.
         """
-        origin = urlsplit(url)
+        origin = urlsplit(self.reach.check(url, "the address"))
         for _ in range(MAX_REDIRECTS + 1):
             fetched = await self._send("GET", url, {"accept": "application/json", **(headers or {})}, b"")
             if not 300 <= fetched.status < 400 or "location" not in fetched.headers:
@@ -110,7 +110,7 @@ class Fetcher:
                 return await self._exchange(httpx.Request(method, url, headers=dict(headers), content=content), where)
         except TimeoutError:
             raise DiscoveryError(f"no answer of {where} within {self._seconds:.3g} s") from None
-        except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError) as error:
+        except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, UnicodeError) as error:  # the last: of its host
             raise DiscoveryError(f"cannot reach {where}: {str(error) or type(error).__name__:.200}") from error
 
     async def _exchange(self, request: httpx.Request, where: str) -> Fetched:

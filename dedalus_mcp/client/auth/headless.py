@@ -50,7 +50,7 @@ class HeadlessRedirect:
                 else:
                     async with httpx.AsyncClient() as http:
                         answer = await http.get(url, follow_redirects=False)
-        except (httpx.HTTPError, TimeoutError) as error:
+        except (httpx.HTTPError, httpx.InvalidURL, UnicodeError, TimeoutError) as error:
             raise AuthError(f"the page to sign in cannot be reached: {type(error).__name__}") from error
         location = answer.headers.get("location", "")
         if not answer.is_redirect or not location.startswith(self.uri):

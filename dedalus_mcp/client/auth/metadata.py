@@ -8,7 +8,8 @@ Source: RFC 9728, 2; RFC 8414, 2; RFC 6749, 5.1; RFC 7591, 2 and 3.2.1; OpenID C
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, TypeVar
+import sys
+from typing import Annotated, Any, ClassVar, TypeVar
 
 import msgspec
 
@@ -20,12 +21,16 @@ __all__ = (
     "ClientMetadata",
     "Document",
     "ResourceMetadata",
+    "Seconds",
     "TokenResponse",
     "decode",
 )
 
 DocumentT = TypeVar("DocumentT", bound="Document")
 Names = tuple[str, ...]
+
+# No infinity, and nothing that compares with no number: `NaN` in quotes is taken for one where numbers are.
+Seconds = Annotated[float, msgspec.Meta(ge=-sys.float_info.max, le=sys.float_info.max)]
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -111,7 +116,7 @@ class TokenResponse(Document, frozen=True, kw_only=True):
 
     access_token: str
     token_type: str = "Bearer"
-    expires_in: float | None = None
+    expires_in: Seconds | None = None
     refresh_token: str | None = None
     scope: str | None = None
     issued_token_type: str | None = None
@@ -154,7 +159,7 @@ class ClientInformation(Document, frozen=True, kw_only=True):
 
     client_id: str
     client_secret: str | None = None
-    client_secret_expires_at: float | None = None
+    client_secret_expires_at: Seconds | None = None
     token_endpoint_auth_method: str | None = None
     redirect_uris: Names | None = None
     registration_access_token: str | None = None

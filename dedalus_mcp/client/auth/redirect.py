@@ -165,7 +165,11 @@ class _Loopback:
     async def send(self, url: str, state: str) -> str:
         """See `Landing`."""
         self._state = state
-        if await _opened(self._open_page, url) is False:
+        try:
+            opened = await _opened(self._open_page, url)
+        except Exception as error:  # else it would look as if the MCP server could not be reached
+            raise AuthError(f"the page to sign in cannot be opened: {type(error).__name__}: {error!s:.200}") from error
+        if opened is False:
             raise AuthError("there is no browser to sign in with; LoopbackRedirect(open_page=...) can show the page")
         with anyio.move_on_after(self._seconds):
             await self._answered.wait()

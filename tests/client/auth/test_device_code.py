@@ -151,6 +151,9 @@ async def test_a_network_that_fails_for_a_while_ends_nothing() -> None:
         {"verification_uri": "http://as.example/activate"},
         {"verification_uri_complete": "file:///etc/passwd"},
         {"expires_in": "soon"},
+        {"expires_in": "NaN"},
+        {"interval": "NaN"},  # with which no time would be waited at all
+        {"interval": "Infinity"},
     ],
     ids=repr,
 )

@@ -351,3 +351,18 @@ async def test_an_endpoint_that_may_not_be_asked_is_not_asked(endpoint: str, url
         await scene.visit()
 
     assert scene.world.to(url) == []
+
+
+@pytest.mark.parametrize(
+    "url", ["https://[::1", "https://xn--a/", "https://xn--/", "https://a..b/", "https://%41/", "/"]
+)
+@pytest.mark.parametrize("how", ["named", "redirected to", "the issuer"])
+async def test_whatever_a_server_names_ends_in_an_error_of_its_own_kind(how: str, url: str) -> None:
+    """SEC-09: also what libraries for hosts and URLs cannot read."""
+    world = World()
+    world.at(METADATA, lambda request: httpx.Response(200, json={**GOOD, "authorization_servers": [url]}))
+    if how == "redirected to":
+        world.at(METADATA, lambda request: httpx.Response(302, headers={"location": url}))
+
+    with pytest.raises(DiscoveryError):
+        await discover(fetcher(world), MCP, resource_metadata=url if how == "named" else METADATA)

@@ -160,6 +160,20 @@ async def test_a_machine_without_a_browser_is_told_of() -> None:
             await landing.send(PAGE, "s3cret")
 
 
+@pytest.mark.parametrize("error", [OSError(7, "Argument list too long"), RuntimeError("no display"), ValueError()])
+async def test_a_page_that_cannot_be_opened_is_told_of(error: Exception) -> None:
+    """It must not look as if the MCP server could not be reached."""
+
+    def open_page(url: str) -> None:
+        raise error
+
+    async with LoopbackRedirect(open_page=open_page).listen(()) as landing:
+        with pytest.raises(AuthError, match=f"the page to sign in cannot be opened: {type(error).__name__}") as caught:
+            await landing.send(PAGE, "s3cret")
+
+    assert caught.value.__cause__ is error
+
+
 async def test_a_page_may_be_opened_by_a_coroutine() -> None:
     pages: list[str] = []
 
@@ -272,6 +286,12 @@ async def test_a_page_that_needs_somebody_is_no_page_for_a_headless_client(
 async def test_a_page_that_cannot_be_reached_is_told_of() -> None:
     with pytest.raises(AuthError, match="the page to sign in cannot be reached: ConnectError"):
         await World().redirect().send(PAGE, "s3cret")
+
+
+@pytest.mark.parametrize("url", ["https://as.example/" + "x" * 70_000, "https://xn--a/", "https://xn--/"])
+async def test_a_page_that_no_client_can_ask_for_is_told_of(url: str) -> None:
+    with pytest.raises(AuthError, match="the page to sign in cannot be reached"):
+        await World().redirect().send(url, "s3cret")
 
 
 async def test_a_headless_client_makes_do_without_a_client_of_its_own() -> None:

@@ -169,3 +169,9 @@ def test_no_document_breaks_the_reading(document: Any) -> None:
     except TokenError:
         return
     assert token.access_token
+
+
+@pytest.mark.parametrize("seconds", ['"NaN"', '"Infinity"', '"-Infinity"', "1e999"])
+def test_a_life_that_never_ends_or_never_was_is_no_number(seconds: str) -> None:
+    with pytest.raises(TokenError, match=r"\$\.expires_in"):
+        read_token(200, f'{{"access_token": "t", "expires_in": {seconds}}}'.encode(), "https://as.example/token")
