@@ -329,7 +329,13 @@ class AuthRequiredError(MCPConnectionError):
 
 
 class ForbiddenError(MCPConnectionError):
-    """The server does not let this client do that (403)."""
+    """The server does not let this client do that (403).
+
+    Attributes:
+        www_authenticate: What it would take, in its own words, such as more scopes; None if it does not say.
+    """
+
+    www_authenticate: str | None = None
 
 
 class SessionExpiredError(MCPConnectionError):

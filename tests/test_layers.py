@@ -30,6 +30,7 @@ LAYERS = {
     "dedalus_mcp.jsonrpc.failures": 2,
     "dedalus_mcp.types*": 1,
     "dedalus_mcp.schema*": 1,
+    "dedalus_mcp.auth.dpop": 6,
     "dedalus_mcp.auth*": 2,
     "dedalus_mcp.jsonrpc.clock": 2,
     "dedalus_mcp.jsonrpc.exchange": 2,

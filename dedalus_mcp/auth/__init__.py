@@ -5,7 +5,7 @@ Signing needs the extra `auth`.
 
 from __future__ import annotations
 
-from dedalus_mcp.auth.dpop import (
+from dedalus_mcp.auth.dpop_proof import (
     compute_access_token_hash,
     compute_jwk_thumbprint,
     generate_dpop_keypair,

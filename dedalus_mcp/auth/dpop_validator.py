@@ -18,7 +18,7 @@ from heapq import heappop, heappush
 from hmac import compare_digest
 from typing import Any, TypeGuard
 
-from dedalus_mcp.auth.dpop import PROOF_TYPE, compute_access_token_hash, target_of
+from dedalus_mcp.auth.dpop_proof import PROOF_TYPE, compute_access_token_hash, target_of
 from dedalus_mcp.auth.jose import InvalidToken, thumbprint, unverified, verify
 from dedalus_mcp.errors import DedalusError
 

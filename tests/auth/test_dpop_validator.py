@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from joserfc import jwk
 
-from dedalus_mcp.auth.dpop import compute_access_token_hash, generate_dpop_keypair, generate_dpop_proof
+from dedalus_mcp.auth.dpop_proof import compute_access_token_hash, generate_dpop_keypair, generate_dpop_proof
 from dedalus_mcp.auth.dpop_validator import (
     MAX_JTI,
     MAX_PROOF,

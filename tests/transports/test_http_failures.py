@@ -94,12 +94,13 @@ def test_the_text_says_reason_and_what_the_server_said_in_part() -> None:
     assert str(nameless) == f"[400] refused by {WHERE}"
 
 
-def test_the_challenge_is_told() -> None:
-    error = http(401, www_authenticate="Bearer")
+@pytest.mark.parametrize("status", [401, 403])
+def test_the_challenge_is_told(status: int) -> None:
+    error, unchallenged = http(status, www_authenticate="Bearer"), http(status)
 
-    assert isinstance(error, AuthRequiredError)
+    assert isinstance(error, AuthRequiredError | ForbiddenError)
     assert error.www_authenticate == "Bearer"
-    assert isinstance(unchallenged := http(401), AuthRequiredError)
+    assert isinstance(unchallenged, AuthRequiredError | ForbiddenError)
     assert unchallenged.www_authenticate is None
 
 

@@ -128,7 +128,7 @@ def _http_error(answer: Answer, error: ErrorData | None, where: str, *, in_sessi
         kind = TransportError
     made = kind(_text(answer, error, where), status)
     made.retry_after = _seconds(answer.headers.get("retry-after"))
-    if isinstance(made, AuthRequiredError):
+    if isinstance(made, AuthRequiredError | ForbiddenError):
         made.www_authenticate = answer.headers.get("www-authenticate")
     return made
 

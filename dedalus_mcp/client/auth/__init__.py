@@ -7,6 +7,7 @@ Everything here needs httpx, and nothing else imports it: a client of local serv
 
 from __future__ import annotations
 
+from dedalus_mcp.auth.dpop_proof import generate_dpop_proof
 from dedalus_mcp.client.auth.authorization_code import AuthorizationCode, AuthorizationCodeAuth
 from dedalus_mcp.client.auth.bearer import BearerAuth
 from dedalus_mcp.client.auth.challenge import WWWAuthenticateChallenge, parse_www_authenticate
@@ -82,5 +83,6 @@ __all__ = (
     "fetch_authorization_server_metadata",
     "fetch_resource_metadata",
     "client_assertion",
+    "generate_dpop_proof",
     "parse_www_authenticate",
 )

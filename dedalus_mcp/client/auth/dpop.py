@@ -13,7 +13,7 @@ from collections.abc import Generator, Mapping
 
 import httpx
 
-from dedalus_mcp.auth.dpop import generate_dpop_proof, target_of
+from dedalus_mcp.auth.dpop_proof import generate_dpop_proof, target_of
 from dedalus_mcp.auth.jose import SigningKey
 from dedalus_mcp.client.auth.challenge import parse_www_authenticate
 from dedalus_mcp.client.auth.grant import NONCE_RETRIES

@@ -146,9 +146,11 @@ async def test_a_call_that_gets_no_more_scopes_is_forbidden(revision: str) -> No
     scene.server.grants_scopes = lambda scopes: set()
 
     async with scene.client() as client:
-        with pytest.raises(ForbiddenError):
+        with pytest.raises(ForbiddenError) as caught:
             await client.call_tool("greet", {"name": "Ada"})
         assert [each.name for each in (await client.list_tools()).tools] == ["greet"]
+
+    assert 'scope="write"' in str(caught.value.www_authenticate)
 
 
 @pytest.mark.parametrize("revision", [None, "2025-11-25", "2026-07-28"])

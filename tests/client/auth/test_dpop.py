@@ -9,7 +9,7 @@ import anyio
 import httpx
 import pytest
 
-from dedalus_mcp.auth.dpop import generate_dpop_keypair
+from dedalus_mcp.auth.dpop_proof import generate_dpop_keypair
 from dedalus_mcp.auth.dpop_validator import DPoPValidator
 from dedalus_mcp.auth.jose import unverified
 from dedalus_mcp.client.auth.client_credentials import ClientCredentialsAuth

@@ -1,4 +1,4 @@
-"""`dpop`: what a proof says."""
+"""`dpop_proof`: what a proof says."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedalus_mcp.auth.dpop import (
+from dedalus_mcp.auth.dpop_proof import (
     compute_access_token_hash,
     compute_jwk_thumbprint,
     generate_dpop_keypair,
