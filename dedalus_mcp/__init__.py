@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from dedalus_mcp.server.answers import Declined as Declined
     from dedalus_mcp.server.audit import AskRecord as AskRecord
     from dedalus_mcp.server.changes import SubscriptionBus as SubscriptionBus
+    from dedalus_mcp.server.completions import CompletionResult as CompletionResult
     from dedalus_mcp.server.config import ElicitationConfig as ElicitationConfig
     from dedalus_mcp.server.config import PingConfig as PingConfig
     from dedalus_mcp.server.config import ServerConfig as ServerConfig
@@ -67,12 +68,14 @@ if TYPE_CHECKING:
     from dedalus_mcp.server.middleware import intercept as intercept
     from dedalus_mcp.server.server import MCPServer as MCPServer
     from dedalus_mcp.server.sessions import Session as Session
+    from dedalus_mcp.server.specs import CapabilitySpec as CapabilitySpec
     from dedalus_mcp.server.specs import CompletionSpec as CompletionSpec
     from dedalus_mcp.server.specs import PromptSpec as PromptSpec
     from dedalus_mcp.server.specs import ResourceSpec as ResourceSpec
     from dedalus_mcp.server.specs import ResourceTemplateSpec as ResourceTemplateSpec
     from dedalus_mcp.server.specs import ToolSpec as ToolSpec
     from dedalus_mcp.server.specs import extract_spec as extract_spec
+    from dedalus_mcp.tool_error_codes import ToolErrorCode as ToolErrorCode
     from dedalus_mcp.types import Icon as Icon
     from dedalus_mcp_transports.http_client import HttpSse as HttpSse
     from dedalus_mcp_transports.http_client import StreamableHttp as StreamableHttp
@@ -90,7 +93,9 @@ _HOME = {
     "CallNext": "dedalus_mcp.server.middleware",
     "Cancelled": "dedalus_mcp.server.answers",
     "CacheHint": "dedalus_mcp.server.hints",
+    "CapabilitySpec": "dedalus_mcp.server.specs",
     "ClientSettings": "dedalus_mcp.client.settings",
+    "CompletionResult": "dedalus_mcp.server.completions",
     "CompletionSpec": "dedalus_mcp.server.specs",
     "ConnectionLost": "dedalus_mcp.errors",
     "Context": "dedalus_mcp.server.context",
@@ -136,6 +141,7 @@ _HOME = {
     "SyncMCPClient": "dedalus_mcp.client.sync",
     "Timeout": "dedalus_mcp.jsonrpc.clock",
     "ToolError": "dedalus_mcp.errors",
+    "ToolErrorCode": "dedalus_mcp.tool_error_codes",
     "ToolSpec": "dedalus_mcp.server.specs",
     "TransportError": "dedalus_mcp.errors",
     "TransportSecuritySettings": "dedalus_mcp_transports.http_security",
@@ -164,7 +170,9 @@ __all__ = (
     "CallNext",
     "Cancelled",
     "CacheHint",
+    "CapabilitySpec",
     "ClientSettings",
+    "CompletionResult",
     "CompletionSpec",
     "ConnectionLost",
     "Context",
@@ -210,6 +218,7 @@ __all__ = (
     "SyncMCPClient",
     "Timeout",
     "ToolError",
+    "ToolErrorCode",
     "ToolSpec",
     "TransportError",
     "TransportSecuritySettings",

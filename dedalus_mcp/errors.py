@@ -388,7 +388,7 @@ class ToolError(DedalusError):
 
     Args:
         message: What went wrong, for the model.
-        code: A short name put before it in brackets, for example ``NOT_FOUND``.
+        code: A short name put before it in brackets; `ToolErrorCode` has the usual ones.
     """
 
     def __init__(self, message: str, code: str | None = None) -> None:

@@ -35,6 +35,7 @@ from dedalus_mcp.errors import (
     StepError,
     ToolError,
 )
+from dedalus_mcp.tool_error_codes import ToolErrorCode
 
 DATA = {"properties": ["a", "b"]}
 
@@ -236,6 +237,15 @@ def test_the_code_of_a_tool_error_may_be_a_member_of_an_enum() -> None:
         GONE = "GONE_AWAY"
 
     assert str(ToolError("Not there", Code.GONE)) == "[GONE_AWAY] Not there"  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("code", list(ToolErrorCode), ids=str)
+def test_the_usual_codes_of_tool_errors_are_told_as_words_of_their_own(code: ToolErrorCode) -> None:
+    error = ToolError("Not there", code=code)
+
+    assert str(error) == f"[{code.name}] Not there"
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)
+    assert error.code == code.name
 
 
 def test_every_error_is_found_under_the_one_base() -> None:

@@ -7,7 +7,8 @@ What a completer may return:
 
     a str, or an iterable of values        the suggestions; a generator is read no further than needed
     mapping                                {"values": ..., "total": ..., "hasMore": ...}
-    Completion, None (no suggestions)
+    CompletionResult, Completion
+    None                                   no suggestions
 
 Layer: L4.
 """
@@ -17,6 +18,7 @@ from __future__ import annotations
 import inspect
 import logging
 from collections.abc import Callable, Iterable, Sized
+from dataclasses import dataclass
 from enum import Enum
 from itertools import islice
 from typing import Any, TypeGuard
@@ -39,9 +41,24 @@ from dedalus_mcp.types import (
     PromptReference,
 )
 
-__all__ = ("Completions", "completion_of")
+__all__ = ("CompletionResult", "Completions", "completion_of")
 
 logger = logging.getLogger("dedalus_mcp")
+
+
+@dataclass(frozen=True, slots=True)
+class CompletionResult:
+    """Suggestions, as a completer may return them.
+
+    Attributes:
+        values: The suggestions; what is beyond the limit is left out.
+        total: How many there are in all; None if that is not known.
+        has_more: Whether there are more; None for what is left out here.
+    """
+
+    values: Iterable[Any]
+    total: int | None = None
+    has_more: bool | None = None
 
 
 class Completions:
@@ -172,6 +189,8 @@ def completion_of(returned: Any, limit: int) -> Completion:
         TypeError: It is none of the legal forms.
         ValueError: A mapping has no `values`.
     """
+    if isinstance(returned, CompletionResult):
+        return _cut(returned.values, limit, returned.total, returned.has_more)
     if isinstance(returned, Completion):
         return _cut(returned.values, limit, returned.total, returned.hasMore)
     if is_mapping(returned):

@@ -16,11 +16,11 @@ from dedalus_mcp.server.hints import hint_of
 from dedalus_mcp.server.pace import count_of, seconds_of
 from dedalus_mcp.server.rendering import is_mapping
 from dedalus_mcp.server.specs import (
+    CapabilitySpec,
     CompletionSpec,
     PromptSpec,
     ResourceSpec,
     ResourceTemplateSpec,
-    Spec,
     ToolSpec,
     attach,
     icons_of,
@@ -326,7 +326,7 @@ def completion(
     return _attaching(CompletionSpec(prompt=prompt, resource=resource, argument=argument))
 
 
-def _attaching(spec: Spec) -> Callable[[F], F]:
+def _attaching(spec: CapabilitySpec) -> Callable[[F], F]:
     def decorate(function: F) -> F:
         attach(function, spec)
         return function

@@ -20,12 +20,12 @@ from dedalus_mcp.server.hints import CacheHint
 from dedalus_mcp.types import Annotations, Icon, PromptArgument, ToolAnnotations
 
 __all__ = (
+    "CapabilitySpec",
     "Collector",
     "CompletionSpec",
     "PromptSpec",
     "ResourceSpec",
     "ResourceTemplateSpec",
-    "Spec",
     "ToolSpec",
     "attach",
     "binding",
@@ -105,7 +105,8 @@ class CompletionSpec(msgspec.Struct, frozen=True, kw_only=True):
     argument: str | None = None
 
 
-Spec: TypeAlias = ToolSpec | PromptSpec | ResourceSpec | ResourceTemplateSpec | CompletionSpec
+CapabilitySpec: TypeAlias = ToolSpec | PromptSpec | ResourceSpec | ResourceTemplateSpec | CompletionSpec
+"""What a decorator attaches: one of these."""
 _ORDER: tuple[type, ...] = (ToolSpec, PromptSpec, ResourceSpec, ResourceTemplateSpec, CompletionSpec)
 
 
@@ -121,7 +122,7 @@ binding: ContextVar[Collector | None] = ContextVar("dedalus_mcp.binding", defaul
 """The server whose `binding()` is open."""
 
 
-def attach(function: Any, spec: Spec) -> None:
+def attach(function: Any, spec: CapabilitySpec) -> None:
     """Remember `spec` on the function, and register it if a server is binding.
 
     A later spec of the same kind replaces the earlier one.
@@ -143,9 +144,9 @@ def attach(function: Any, spec: Spec) -> None:
         collector.collect(carrier if isinstance(function, staticmethod) else function)
 
 
-def extract_spec(function: Any) -> Spec | None:
-    """Return the first spec on a function, in the order of `Spec`; None if it has none."""
-    specs: dict[type, Spec] = getattr(function, _SPECS, None) or {}
+def extract_spec(function: Any) -> CapabilitySpec | None:
+    """Return the first spec on a function, in the order of `CapabilitySpec`; None if it has none."""
+    specs: dict[type, CapabilitySpec] = getattr(function, _SPECS, None) or {}
     return next((specs[kind] for kind in _ORDER if kind in specs), None)
 
 

@@ -11,6 +11,7 @@ import anyio.lowlevel
 import pytest
 
 from dedalus_mcp import (
+    CompletionResult,
     CompletionSpec,
     Context,
     McpError,
@@ -165,6 +166,10 @@ COUNT = Completion(values=["a", "b"], total=7, hasMore=True)
         ({"values": ("a", "b"), "total": 7, "hasMore": True}, COUNT),
         ({"values": ["a", "b"], "total": 7, "has_more": True}, COUNT),
         (COUNT, COUNT),
+        (CompletionResult(("a", "b"), total=7, has_more=True), COUNT),
+        (CompletionResult("one"), Completion(values=["one"])),
+        (CompletionResult(iter("abcd")), Completion(values=["a", "b", "c"], hasMore=True)),
+        (CompletionResult(list("abcd"), 9, False), Completion(values=["a", "b", "c"], total=9, hasMore=False)),
         (list("abcd"), Completion(values=["a", "b", "c"], total=4, hasMore=True)),
         ({"values": list("abcd"), "total": 9}, Completion(values=["a", "b", "c"], total=9, hasMore=True)),
         (Completion(values=list("abcd"), hasMore=False), Completion(values=["a", "b", "c"], total=4, hasMore=False)),
@@ -186,11 +191,12 @@ async def stream() -> AsyncIterator[str]:
     [
         ({"total": 1}, ValueError, r"^Completion mapping must include 'values'\.$"),
         (7, TypeError, r"^Unsupported completion return type: int$"),
+        (CompletionResult(7), TypeError, r"^Unsupported completion return type: int$"),  # type: ignore[arg-type]
         (b"ab", TypeError, r"^Unsupported completion return type: bytes$"),
         (stream(), TypeError, r"^Unsupported completion return type: async_generator$"),
         ({"values": [], "total": "many"}, TypeError, "total"),
     ],
-    ids=["no values", "number", "bytes", "async generator", "wrong total"],
+    ids=["no values", "number", "number of a result", "bytes", "async generator", "wrong total"],
 )
 def test_what_is_no_suggestion_is_an_error_of_the_author(returned: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):

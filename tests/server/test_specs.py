@@ -11,11 +11,11 @@ import msgspec
 import pytest
 
 from dedalus_mcp.server.specs import (
+    CapabilitySpec,
     CompletionSpec,
     PromptSpec,
     ResourceSpec,
     ResourceTemplateSpec,
-    Spec,
     ToolSpec,
     attach,
     binding,
@@ -58,7 +58,7 @@ def test_what_is_attached_is_found_and_the_function_is_as_before() -> None:
 
 
 def test_a_tool_comes_before_a_prompt_whichever_was_attached_first() -> None:
-    orders: list[list[Spec]] = [[ToolSpec(), PromptSpec(name="p")], [PromptSpec(name="p"), ToolSpec()]]
+    orders: list[list[CapabilitySpec]] = [[ToolSpec(), PromptSpec(name="p")], [PromptSpec(name="p"), ToolSpec()]]
     for specs in orders:
         function = plain()
         for spec in specs:
@@ -69,7 +69,7 @@ def test_a_tool_comes_before_a_prompt_whichever_was_attached_first() -> None:
 
 def test_a_prompt_comes_before_a_resource_and_that_before_a_template() -> None:
     function = plain()
-    found: list[Spec | None] = []
+    found: list[CapabilitySpec | None] = []
     for spec in (ResourceTemplateSpec(uri_template="a://{x}"), ResourceSpec(uri="a://b"), PromptSpec(name="p")):
         attach(function, spec)
         found.append(extract_spec(function))

@@ -13,7 +13,7 @@ import anyio
 import msgspec
 import pytest
 
-from dedalus_mcp import Context, McpError, MCPServer, ServerConfig, ToolError, tool
+from dedalus_mcp import Context, McpError, MCPServer, ServerConfig, ToolError, ToolErrorCode, tool
 from dedalus_mcp.errors import AskFailed
 from dedalus_mcp.server.context_parameters import is_context
 from dedalus_mcp.types import CallToolResult, TextContent
@@ -120,6 +120,7 @@ class Boom(Exception):
     ("error", "said"),
     [
         (ToolError("gone", "NOT_FOUND"), "[NOT_FOUND] gone"),
+        (ToolError("gone", code=ToolErrorCode.NOT_FOUND), "[NOT_FOUND] gone"),
         (ToolError("gone"), "gone"),
         (AskFailed(-32603, "elicitation request timed out"), "elicitation request timed out"),
         (Boom("secret"), "Tool 'fail' failed with an internal error"),

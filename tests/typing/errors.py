@@ -20,6 +20,7 @@ from dedalus_mcp.errors import (
     RequestTimeout,
     ToolError,
 )
+from dedalus_mcp.tool_error_codes import ToolErrorCode
 
 
 def constructed() -> None:
@@ -65,3 +66,9 @@ def attributes(timeout: RequestTimeout, lost: ConnectionLost, wrong: InvalidArgu
     assert_type(wrong.problems, tuple[str, ...])
     assert_type(failed.message, str)
     assert_type(failed.code, str | None)
+
+
+def codes() -> ToolError:
+    assert_type(ToolErrorCode("NOT_FOUND"), ToolErrorCode)
+    ToolError("no such seat", code="ANY_WORD")
+    return ToolError("no such seat", code=ToolErrorCode.NOT_FOUND)
