@@ -9,7 +9,7 @@ Layer: L6.
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, NamedTuple, TypeVar, Unpack
 
@@ -203,6 +203,13 @@ class Proxy(MCPServer):
             completions=CompletionsCapability() if self.completions.elsewhere else None,
             extensions=theirs.extensions,
         )
+
+    def included(self) -> Iterator[MCPServer]:
+        """Give all servers that are included here, and those in this process that it stands before."""
+        yield from super().included()
+        if isinstance(self._way.target, MCPServer):
+            yield self._way.target
+            yield from self._way.target.included()
 
     async def forward(self, method: Method[P, R], params: P) -> R:
         """Make a request at the upstream server, for the call that is being answered or for nobody.

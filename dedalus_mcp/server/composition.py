@@ -125,7 +125,7 @@ class Including(Telling):
         """
         if not isinstance(cast("object", other), Including):
             raise TypeError(f"include takes an MCPServer, not {type(other).__name__}; for one elsewhere, see `proxy`")
-        if re.fullmatch(_PREFIX, prefix) is None:
+        if not isinstance(cast("object", prefix), str) or re.fullmatch(_PREFIX, prefix) is None:
             raise ValueError(f"a prefix has at most 64 of A-Z a-z 0-9 _ . -, as {prefix!r:.80} has not")
         ours = cast("MCPServer", self)
         if ours is other or ours in other.included():

@@ -131,6 +131,15 @@ async def test_a_proxy_of_a_proxy_is_a_proxy() -> None:
 # Where it fits.
 
 
+def test_a_server_cannot_include_what_stands_before_itself() -> None:
+    """Serving it would begin with connecting to it, which waits for that."""
+    server, hub = MCPServer("server"), MCPServer("hub")
+    hub.include(proxy(proxy(server, name="near"), name="far"), prefix="far")
+    for includes_it in (proxy(server), hub):
+        with pytest.raises(ValueError, match="'server' would include itself"):
+            server.include(includes_it)
+
+
 @pytest.mark.parametrize("inside", ["2025-11-25", "2026-07-28"])
 async def test_it_is_included_under_a_prefix_like_any_server(inside: str) -> None:
     outer = offering(named("own"), name="outer")

@@ -450,8 +450,8 @@ def test_a_server_does_not_include_itself_in_any_number_of_steps() -> None:
             outer.include(inner)
 
 
-@pytest.mark.parametrize("prefix", ["a b", "é", "x" * 65, "a/b", "\n"])
-def test_a_prefix_that_cannot_begin_a_name_is_refused(prefix: str) -> None:
+@pytest.mark.parametrize("prefix", ["a b", "é", "x" * 65, "a/b", "\n", None, 5])
+def test_a_prefix_that_cannot_begin_a_name_is_refused(prefix: Any) -> None:
     """TOOL-04."""
     with pytest.raises(ValueError, match="a prefix has at most 64"):
         MCPServer("outer").include(MCPServer("inner"), prefix=prefix)
