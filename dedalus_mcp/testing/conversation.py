@@ -72,9 +72,12 @@ class Conversation:
             ValueError: It is no conversation; the text names the line.
         """
         try:
-            return cls.parse(path.read_text(encoding="utf-8"))
+            conversation = cls.parse(path.read_text(encoding="utf-8-sig"))
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from None
+        if not conversation.connections:
+            raise ValueError(f"{path}: there is no frame in it, so nothing would be checked")
+        return conversation
 
     @classmethod
     def parse(cls, text: str) -> Conversation:

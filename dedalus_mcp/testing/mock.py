@@ -23,7 +23,7 @@ import msgspec
 from msgspec import Raw
 
 from dedalus_mcp.client.roots import RootLike, roots_result
-from dedalus_mcp.errors import ConnectionLost, ErrorData, McpError
+from dedalus_mcp.errors import ConnectionLost, ErrorData, LocalProtocolError, McpError
 from dedalus_mcp.jsonrpc.codec import decode, encode
 from dedalus_mcp.jsonrpc.inbound import Inbound
 from dedalus_mcp.jsonrpc.messages import Call, Failure, Notice, RequestId, Success
@@ -138,7 +138,9 @@ def mock_context(  # noqa: PLR0913 - what a context has, by keyword
         server: The server; an empty one if None.
 
     Raises:
-        AssertionError: Something was asked that there is no answer for; or, at the end of the block, answers are left.
+        AssertionError: Something was asked that there is no answer for, there and at the end of the block; or
+            answers are left then.
+        TypeError: `answers` are none; or an answer is none, there and at the end of the block.
         ValueError: There is no such revision.
     """
     if revision not in REVISIONS:
@@ -191,9 +193,16 @@ class _Carrier:
 
 
 class _Script:
-    """The answers that are left."""
+    """The answers that are left.
+
+    Attributes:
+        failure: Why a question could not be answered: the handler may have taken that for an answer.
+    """
 
     def __init__(self, answers: Answers) -> None:
+        self.failure: Exception | None = None
+        if not _are_answers(answers):
+            raise TypeError(f"answers are a list, or a plain function of a question's params, not {answers!r:.80}")
         self._function = answers if callable(answers) else None
         self._left = [] if callable(answers) else list(answers)
 
@@ -205,6 +214,8 @@ class _Script:
         return self._left.pop(0)
 
     def finish(self) -> None:
+        if self.failure is not None:
+            raise self.failure
         if self._left:
             raise AssertionError(f"{len(self._left)} answers were not asked for, first {self._left[0]!r:.200}")
 
@@ -254,6 +265,13 @@ class _Client:
             kept.captured_notices.append((method, params))
 
     def _reply(self, id: RequestId, method: str, params: dict[str, Any]) -> None:
+        try:
+            self._answer(id, method, params)
+        except Exception as error:
+            self.script.failure = self.script.failure or error
+            raise
+
+    def _answer(self, id: RequestId, method: str, params: dict[str, Any]) -> None:
         answer = roots_result(self._roots) if method == "roots/list" else self.script.next(method, params)
         if answer is ...:
             return
@@ -262,8 +280,23 @@ class _Client:
         elif isinstance(answer, ErrorData | McpError):
             self.context.peer.feed(encode(Failure(id, answer if isinstance(answer, ErrorData) else answer.error)), self)
         else:
+            self.context.peer.feed(self._result(id, method, answer, params), self)
+
+    def _result(self, id: RequestId, method: str, answer: Any, params: dict[str, Any]) -> bytes:
+        try:
             result = _said(answer) if method == "sampling/createMessage" else _done(answer, params)
-            self.context.peer.feed(encode(Success(id, shape(result, self.context.revision))), self)
+            return encode(Success(id, shape(result, self.context.revision)))
+        except (TypeError, LocalProtocolError) as error:
+            raise TypeError(
+                f"{answer!r:.80} is no answer to {method}: legal are content, a value for its one field, "
+                "Declined(), Cancelled(), an ErrorData or McpError, a result, `...` and ConnectionLost(...)"
+            ) from error
+
+
+def _are_answers(given: Any) -> bool:
+    if callable(given):
+        return not is_async(given)
+    return isinstance(given, Iterable) and not isinstance(given, str | bytes | Mapping)
 
 
 def _said(answer: Any) -> Any:

@@ -103,14 +103,15 @@ class _Part:
 
         Raises:
             AssertionError: It says something else, or more.
+        ValueError: What it is expected to say is no JSON.
         """
         for frame in self._frames:
             if frame.sender == self._sender:
                 await raw.say(self._renewed(frame))
             elif self._tolerant:
-                await self._hear_like(raw, read_frame(frame), frame)
+                await self._hear_like(raw, self._expected(frame), frame)
             else:
-                then, got = read_frame(frame), await self._hear(raw, frame)
+                then, got = self._expected(frame), await self._hear(raw, frame)
                 self._names.learn(then, got)
                 expected.check(self._names.theirs(then), got, self._at(frame))
         if raw.unread and not self._tolerant:
@@ -140,6 +141,12 @@ class _Part:
             if alike and (method is not None or got["id"] == then["id"]) and got not in self._taken:
                 return got
         return None
+
+    def _expected(self, frame: Frame) -> Any:
+        try:
+            return read_frame(frame)
+        except ValueError as error:
+            raise ValueError(f"{self._path}: {error}") from None
 
     def _renewed(self, frame: Frame) -> Any:
         """Return a frame of ours, with what the other side made up as it is now; what is no JSON, as it is."""

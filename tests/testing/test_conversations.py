@@ -264,9 +264,27 @@ def test_a_line_that_is_none_is_told(line: str, tmp_path: Path) -> None:
         Conversation.read(path)
 
 
+@pytest.mark.parametrize("text", ["", "# words\n", "---\n---\n"])
+async def test_a_file_that_checks_nothing_is_refused(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "empty.txt"
+    path.write_text(text, encoding="utf-8")
+
+    with pytest.raises(ValueError, match=r"empty\.txt: there is no frame in it"):
+        await check_conversation(path, server_of())
+    with pytest.raises(ValueError, match=r"empty\.txt: there is no frame in it"):
+        replayed_server(path)
+
+
+def test_a_file_may_begin_as_some_editors_begin_theirs(tmp_path: Path) -> None:
+    path = tmp_path / "marked.txt"
+    path.write_text("→ {}\n", encoding="utf-8-sig")
+
+    assert Conversation.read(path).connections == [[Frame("client", "{}", 1)]]
+
+
 async def test_what_is_expected_and_no_json_is_told(tmp_path: Path) -> None:
     path = tmp_path / "talk.txt"
     path.write_text('→ {"jsonrpc":"2.0","id":1,"method":"ping"}\n← {"a":\n')
 
-    with pytest.raises(ValueError, match=r"line 2: this is no JSON"):
+    with pytest.raises(ValueError, match=r"\.txt: line 2: this is no JSON"):
         await check_conversation(path, server_of())

@@ -200,12 +200,58 @@ async def test_answers_may_depend_on_the_question() -> None:
 
 
 async def test_a_question_without_an_answer_is_told_and_so_is_an_answer_without_a_question() -> None:
-    with mock_context() as ctx, pytest.raises(AssertionError, match=r"elicitation/create .* no answer left: .*Sure\?"):
+    with pytest.raises(AssertionError, match=r"elicitation/create .* no answer left: .*Sure\?"), mock_context() as ctx:
         await ctx.confirm("Sure?")
 
     with (
         pytest.raises(AssertionError, match="2 answers were not asked for, first True"),
         mock_context(answers=[True, 1]),
+    ):
+        pass
+
+
+@tool
+async def deaf() -> str:
+    try:
+        return str(await get_context().confirm("Sure?"))
+    except Exception:  # noqa: BLE001 - such handlers there are
+        return "failed"
+
+
+def _fails(params: Any) -> Any:
+    return params["no such"]
+
+
+@pytest.mark.parametrize(
+    ("answers", "error"),
+    [(range(0), AssertionError), (_fails, KeyError), ([object()], TypeError)],
+    ids=["none left", "raised", "no answer"],
+)
+async def test_a_handler_that_takes_everything_does_not_hide_that_it_could_not_be_answered(
+    answers: Any, error: type[Exception]
+) -> None:
+    with pytest.raises(error), mock_context(answers=answers):
+        assert await deaf() == "failed"
+
+
+@pytest.mark.parametrize("answer", [object(), Declined, ValueError("no")], ids=["object", "class", "exception"])
+async def test_what_is_no_answer_is_refused_and_what_would_be_is_said(answer: Any) -> None:
+    with (
+        pytest.raises(TypeError, match=r"is no answer to elicitation/create: legal are content, .* Declined\(\), "),
+        mock_context(answers=[answer]) as ctx,
+    ):
+        await ctx.confirm("Sure?")
+
+
+async def _later(params: Any) -> bool:
+    return True
+
+
+@pytest.mark.parametrize("answers", ["yes", {"confirm": True}, True, _later], ids=["text", "mapping", "bool", "async"])
+def test_answers_are_a_list_or_a_plain_function(answers: Any) -> None:
+    with (
+        pytest.raises(TypeError, match="answers are a list, or a plain function of a question's params, not "),
+        mock_context(answers=answers),
     ):
         pass
 
