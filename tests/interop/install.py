@@ -27,7 +27,11 @@ CACHE = Path(os.environ.get("DEDALUS_MCP_INTEROP") or Path.home() / ".cache" / "
 MCP1 = "mcp==1.30.0"
 MCP2 = "mcp==2.3.0"
 NPM = ("@modelcontextprotocol/server-everything@2026.8.31", "@modelcontextprotocol/inspector@2.12.0")
-TYPESCRIPT = ("@modelcontextprotocol/client@2.4.0",)
+TYPESCRIPT = (
+    "@modelcontextprotocol/client@2.4.0",
+    "@modelcontextprotocol/server@2.4.0",
+    "@modelcontextprotocol/node@2.1.2",
+)
 CONFORMANCE = ("@modelcontextprotocol/conformance@0.2.0-alpha.12",)
 
 

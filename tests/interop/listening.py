@@ -13,10 +13,10 @@ from contextlib import contextmanager
 from typing import IO
 
 from tests.interop.install import MCP2, python
-from tests.interop.peers import EVERYTHING, SCRIPTS
+from tests.interop.peers import EVERYTHING, SCRIPTS, TYPESCRIPT_SERVER
 from tests.sources import PACKAGES, ROOT
 
-__all__ = ("everything", "ours", "theirs")
+__all__ = ("everything", "ours", "theirs", "typescript")
 
 
 @contextmanager
@@ -43,6 +43,12 @@ def everything(kind: str) -> Generator[str]:
     path = {"streamableHttp": "mcp", "sse": "sse"}[kind]
     for _ in _running([*EVERYTHING[:-1], kind], rf"\b({port})\b", PORT=str(port)):
         yield f"http://127.0.0.1:{port}/{path}"
+
+
+@contextmanager
+def typescript() -> Generator[str]:
+    """Run `scripts/typescript_server.mjs`, and give its URL."""
+    yield from _running([*TYPESCRIPT_SERVER, "0"], r"MCP at (http://\S+)")
 
 
 def _running(command: Sequence[str], ready: str, **environment: str) -> Generator[str]:

@@ -13,7 +13,16 @@ import pytest
 
 from tests.interop.install import MCP2, NPM, TYPESCRIPT, home, install, node, python
 
-__all__ = ("EVERYTHING", "OFFICIAL_SERVER", "Inspector", "Mcpdo", "bring", "official_client", "typescript_client")
+__all__ = (
+    "EVERYTHING",
+    "OFFICIAL_SERVER",
+    "TYPESCRIPT_SERVER",
+    "Inspector",
+    "Mcpdo",
+    "bring",
+    "official_client",
+    "typescript_client",
+)
 
 SCRIPTS = Path(__file__).parent / "scripts"
 OFFICIAL_SERVER = (str(python(MCP2)), str(SCRIPTS / "official_server.py"))
@@ -22,6 +31,10 @@ OFFICIAL_SERVER = (str(python(MCP2)), str(SCRIPTS / "official_server.py"))
 _PROGRAMS = home(*NPM) / "node_modules" / ".bin"
 EVERYTHING = (str(node()), str(_PROGRAMS / "mcp-server-everything"), "stdio")
 """The command of the reference server that has everything; it speaks the legacy revisions."""
+
+_TYPESCRIPT = home(*TYPESCRIPT) / "node_modules" / "@modelcontextprotocol"
+TYPESCRIPT_SERVER = (str(node()), str(SCRIPTS / "typescript_server.mjs"), str(_TYPESCRIPT))
+"""The command of a server made with the TypeScript SDK; `scripts/typescript_server.mjs` has its tools."""
 
 SECONDS = 60
 """No conversation with a peer takes longer; on two busy cores a Node program starts in up to five."""
@@ -51,7 +64,7 @@ def official_client(revision: str, steps: Sequence[Sequence[Any]], command: Sequ
 
 def typescript_client(revision: str, steps: Sequence[Sequence[Any]], command: Sequence[str]) -> dict[str, Any]:
     """Let the TypeScript SDK's client talk to a server, by URL; the steps are the same."""
-    module = home(*TYPESCRIPT) / "node_modules" / "@modelcontextprotocol" / "client" / "dist" / "index.mjs"
+    module = _TYPESCRIPT / "client" / "dist" / "index.mjs"
     script = [str(node()), str(SCRIPTS / "typescript_client.mjs"), module.as_uri()]
     done = _run([*script, revision, json.dumps(steps), *command], environment=os.environ)
     assert done.returncode == 0, done.stderr
