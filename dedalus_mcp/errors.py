@@ -151,6 +151,9 @@ class McpError(DedalusError):
 
     Attributes:
         error: The error object (`.code`, `.message`, `.data`).
+
+    Raises:
+        TypeError: There is no code.
     """
 
     error: ErrorData
@@ -170,6 +173,8 @@ class McpError(DedalusError):
         if isinstance(error, int):
             error = ErrorData(error, message, data)
         elif not isinstance(error, ErrorData):  # the official package's own model, by shape
+            if not hasattr(error, "code"):
+                raise TypeError(f"{type(self).__name__} takes a code and a message, or an ErrorData, not {error!r:.80}")
             error = ErrorData(error.code, error.message, error.data)
         self.error = error
         # Not super(): beside the official package the next in line is its class, whose arguments differ.
@@ -237,7 +242,7 @@ class CapabilityMissing(AskFailed):
 
 
 class ResourceNotFound(McpError):
-    """There is no resource at a URI.
+    """There is no resource at a URI: `raise ResourceNotFound.of(uri)`.
 
     Code -32002; a request of 2026-07-28 gets -32602 instead (RES-06, RES-07).
     """

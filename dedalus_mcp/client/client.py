@@ -233,12 +233,12 @@ class MCPClient(ChangeRequests, ResourceRequests, CompletionRequests):
 
         Raises:
             ToolError: The tool failed, and `raise_on_error` is set.
+            TypeError: `arguments` are no mapping.
             McpError, RequestTimeout, ConnectionLost, RemoteProtocolError, LocalProtocolError:
                 See `request`.
         """
-        params = CallToolRequestParams(
-            name=name, arguments=None if arguments is None else dict(arguments), meta=dict(meta) if meta else None
-        )
+        given = None if arguments is None else _members(name, arguments)
+        params = CallToolRequestParams(name=name, arguments=given, meta=dict(meta) if meta else None)
         result = await self.request(TOOLS_CALL, params, timeout=timeout, progress=progress)
         if raise_on_error and result.isError:
             raise ToolError(result.text or f"tool {name!r} failed without saying why")
@@ -284,7 +284,7 @@ class MCPClient(ChangeRequests, ResourceRequests, CompletionRequests):
         Raises:
             McpError, RequestTimeout, ConnectionLost, RemoteProtocolError: See `request`.
         """
-        given = None if arguments is None else {key: _string(value) for key, value in arguments.items()}
+        given = None if arguments is None else {k: _string(value) for k, value in _members(name, arguments).items()}
         params = GetPromptRequestParams(name=name, arguments=given, meta=dict(meta) if meta else None)
         return await self.request(PROMPTS_GET, params, timeout=timeout, progress=progress)
 
@@ -296,6 +296,12 @@ class MCPClient(ChangeRequests, ResourceRequests, CompletionRequests):
     ) -> PageT:
         """Return a whole list, whose result holds it in the member `listed`; raises what `list_tools` does."""
         return await self._requests.make_all(method, listed, timeout=self._patience(timeout))
+
+
+def _members(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    if isinstance(arguments, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers err
+        return dict(arguments)
+    raise TypeError(f"the arguments of {name!r:.80} are a mapping of values by name, not {type(arguments).__name__}")
 
 
 def _string(value: Any) -> str:

@@ -15,7 +15,9 @@ from dedalus_mcp.types import (
     CompletionArgument,
     CompletionContext,
     CompletionReference,
+    PromptReference,
     RequestParams,
+    ResourceTemplateReference,
 )
 from dedalus_mcp.types.method import Method
 from dedalus_mcp.types.methods import COMPLETION_COMPLETE
@@ -57,7 +59,11 @@ class CompletionRequests:
             McpError: The server's error: -32601, it completes nothing; -32602, it has no such
                 prompt, template or argument.
             RequestTimeout, ConnectionLost, RemoteProtocolError: See `MCPClient.request`.
+            TypeError: `ref` is no reference.
+            TypeError: `ref` is no reference.
         """
+        if not isinstance(ref, PromptReference | ResourceTemplateReference):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers err
+            raise TypeError(f"ref is a PromptReference or a ResourceTemplateReference, not {ref!r:.80}")
         context = None if chosen is None else CompletionContext(arguments=dict(chosen))
         argument = CompletionArgument(name=name, value=value)
         params = CompleteRequestParams(ref=ref, argument=argument, context=context)

@@ -99,7 +99,8 @@ def entry_of(given: Any, where: str, variables: Mapping[str, str] | None = None)
         raise ValueError(f"{where:.200}: an object with 'command' or 'url', not {given!r:.40}")
     entry = _Reading(given, where, os.environ if variables is None else variables)
     if ("command" in given) == ("url" in given):
-        raise ValueError(f"{where:.200}: one of 'command' and 'url'")
+        found = ", ".join(f"{name!r:.40}" for name in list(given)[:8]) or "nothing"
+        raise ValueError(f"{where:.200}: one of 'command' and 'url', not {found}")
     kind = entry.optional("type")
     legal = ("stdio",) if "command" in given else ("http", "streamable-http", "streamableHttp", "sse")
     if kind is not None and kind not in legal:

@@ -47,6 +47,8 @@ class Members:
     ) -> None:
         if lone := sorted(settings.keys() & {"auth", "headers"}):  # they would go to every server
             raise TypeError(f"{lone[0]}= is for one server: give it by settings_of=, or in the configuration")
+        if not (settings_of is None or callable(settings_of)):
+            raise TypeError(f"settings_of is a function of a server's name, not {settings_of!r:.80}")
         conduct_of(settings)
         self._settings = settings
         self._settings_of = settings_of
@@ -215,6 +217,11 @@ class Members:
 
 
 def _targets(servers: Mapping[str, Any] | str | os.PathLike[str]) -> Mapping[str, Any]:
-    if isinstance(servers, str | os.PathLike) or isinstance(servers.get("mcpServers"), Mapping):
+    if not isinstance(servers, str | os.PathLike | Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers err
+        raise TypeError(
+            f"servers are a mapping of targets by name, a configuration with 'mcpServers' or the path of its file, "
+            f"not {type(servers).__name__}"
+        )
+    if isinstance(servers, str | os.PathLike) or isinstance(servers.get("mcpServers"), Mapping | list):
         return read_configuration(servers)
     return {name: entry_of(target, name) if isinstance(target, Mapping) else target for name, target in servers.items()}

@@ -117,7 +117,7 @@ def conduct_of(settings: ClientSettings) -> Conduct:
     """Check settings and complete them.
 
     Raises:
-        TypeError: There is no such setting; a handler is no function of one argument.
+        TypeError: There is no such setting; a handler is no function of one argument; another is of the wrong kind.
         ImportError: `check_outputs` is True, and the extra `schema` is not installed.
         ValueError: A value is not legal; the text says which is.
     """
@@ -135,13 +135,18 @@ def conduct_of(settings: ClientSettings) -> Conduct:
     told = (settings.get("on_session_lost"), settings.get("on_repeat"))
     for handler in (*asked, *callbacks.values(), *told):
         check_callback(handler)
+    info, cache = settings.get("client_info"), settings.get("cache")
+    if not isinstance(info, Implementation | None):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers err
+        raise TypeError(f"client_info is an Implementation(name=..., version=...), not {info!r:.80}")
+    if not (cache is None or hasattr(cache, "put")):
+        raise TypeError(f"cache is a MemoryCache(), another ResponseCache or None, not {cache!r:.80}")
     max_rounds = settings.get("max_rounds", MAX_ROUNDS)
     if max_rounds < 0:
         raise ValueError(f"max_rounds is a count >= 0, not {max_rounds!r}")
     eras = settings.get("eras")
     opening = Opening(
         make_handlers=partial(Handlers, answers=_answers(settings), callbacks=callbacks),
-        info=settings.get("client_info") or Implementation(name="dedalus-mcp", version="0"),
+        info=info or Implementation(name="dedalus-mcp", version="0"),
         revision=settings.get("revision"),
         timeout=timeout_of(settings.get("timeout", TIMEOUT)),
         probe_timeout=Timeout(settings.get("probe_timeout", PROBE_TIMEOUT)),
@@ -150,7 +155,7 @@ def conduct_of(settings: ClientSettings) -> Conduct:
     return Conduct(
         opening=opening,
         max_rounds=max_rounds,
-        cache=settings["cache"] if "cache" in settings else MemoryCache(),
+        cache=cache if "cache" in settings else MemoryCache(),
         principal=settings.get("principal"),
         check_outputs=checks_outputs(settings.get("check_outputs")),
         on_session_lost=settings.get("on_session_lost"),

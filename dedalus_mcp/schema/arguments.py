@@ -77,6 +77,8 @@ class Arguments:
 
     def __init__(self, fn: Callable[..., Any], *, injected: Injected, strict: bool) -> None:
         everyone = parameters(fn)
+        if everyone and everyone[0].name == "self" and everyone[0].annotation is Any:
+            raise TypeError(f"{label(fn)}(): nobody gives 'self'; register the method of an object, not of its class")
         self._fn = fn
         self._strict = strict
         self._positional = [one.name for one in everyone if one.positional]

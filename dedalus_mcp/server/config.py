@@ -15,7 +15,7 @@ from dedalus_mcp.schema.signature import is_async
 from dedalus_mcp.server.hints import CACHEABLE, CacheHint
 from dedalus_mcp.server.sessions import Session
 
-__all__ = ("ElicitationConfig", "ParkingConfig", "PingConfig", "ServerConfig")
+__all__ = ("ElicitationConfig", "ParkingConfig", "PingConfig", "ServerConfig", "check_texts", "config_of")
 
 MAX_SUGGESTIONS = 100
 """Values in one answer to `completion/complete`, at most (MCP, server/utilities/completion)."""
@@ -165,3 +165,25 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
             )
         if not 0 <= self.notice_delay < math.inf:
             raise ValueError(f"notice_delay must be 0 or more seconds, not {self.notice_delay!r}")
+
+
+def config_of(given: ServerConfig | None) -> ServerConfig:
+    """Return the settings to use.
+
+    Raises:
+        TypeError: They are something else.
+    """
+    if not isinstance(given, ServerConfig | None):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers err
+        raise TypeError(f"config is a ServerConfig(...), not {type(given).__name__}")
+    return given or ServerConfig()
+
+
+def check_texts(name: str, **others: str | None) -> None:
+    """See to it that what a server says of itself is text.
+
+    Raises:
+        TypeError: Something of it is not.
+    """
+    for what, said in {"name": name, **others}.items():
+        if not (isinstance(said, str) or (said is None and what != "name")):
+            raise TypeError(f"{what} is a string, not {said!r:.80}")

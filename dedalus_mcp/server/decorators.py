@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar, cast, overload
 
-import msgspec
-
 from dedalus_mcp.server.dependencies import Dependency
 from dedalus_mcp.server.enabling import Enabled
 from dedalus_mcp.server.hints import hint_of
@@ -29,6 +27,7 @@ from dedalus_mcp.server.uri_templates import UriTemplate
 from dedalus_mcp.types import Annotations, Icon, PromptArgument, ToolAnnotations
 from dedalus_mcp.types.keys import meta_of
 from dedalus_mcp.types.messages import CacheScope
+from dedalus_mcp.types.wire import from_members, members_of
 
 __all__ = ("completion", "prompt", "resource", "resource_template", "tool")
 
@@ -256,7 +255,7 @@ def resource_template(  # noqa: PLR0913 - the keywords of a decorator are its vo
 
     The function stays as it is.  Its parameters are the template's variables, decoded by their
     annotations; those of a query have defaults.  For what it returns see `resource`.  Where it
-    raises `ResourceNotFound`, there is no such resource.
+    raises `ResourceNotFound.of(uri)`, there is no such resource.
 
     Args:
         name: For programs; or the template itself, and then the name is the function's.
@@ -338,8 +337,8 @@ def _annotations(annotations: A | Mapping[str, Any] | None, kind: type[A]) -> A 
     if annotations is None or isinstance(annotations, kind):
         return annotations
     try:
-        return msgspec.convert(annotations, kind)
-    except msgspec.ValidationError as error:
+        return from_members(members_of(annotations, kind), kind)
+    except TypeError as error:
         raise TypeError(f"annotations: {error}") from None
 
 

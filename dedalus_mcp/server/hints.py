@@ -43,13 +43,16 @@ class CacheHint(msgspec.Struct, frozen=True, kw_only=True):
         scope: "public" if the result is the same for every user, so that they may share it.
 
     Raises:
-        ValueError: The time is none, or more than a year; or there is no such scope.
+        TypeError: The time is no number.
+        ValueError: It is less than none, or more than a year; or there is no such scope.
     """
 
     ttl: float = 0.0
     scope: CacheScope = "private"
 
     def __post_init__(self) -> None:
+        if not isinstance(self.ttl, int | float):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers err
+            raise TypeError(f"a ttl is a number of seconds, not {self.ttl!r:.80}")
         if not 0 <= self.ttl <= MAX_TTL:
             raise ValueError(f"a ttl is from 0 to {MAX_TTL:.0f} seconds, not {self.ttl!r:.80}")
         if self.scope not in ("public", "private"):

@@ -16,19 +16,35 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
-from typing import Any, TypeAlias
+from functools import partial
+from typing import Any, TypeAlias, TypeVar
 
 import anyio
 
 from dedalus_mcp.jsonrpc.loops import PerLoop
 from dedalus_mcp.jsonrpc.tasks import Tasks, ends_the_task
 
-__all__ = ("Enter", "Life", "Lifespan")
+__all__ = ("Enter", "Life", "Lifespan", "entering")
 
 logger = logging.getLogger("dedalus_mcp")
 
 Enter: TypeAlias = Callable[[], AbstractAsyncContextManager[Any]]
 """Makes a context manager."""
+
+T = TypeVar("T")
+
+
+def entering(lifespan: Callable[[T], AbstractAsyncContextManager[Any]] | None, server: T) -> Enter | None:
+    """Return what makes the context manager of a server; None if it has none.
+
+    Raises:
+        TypeError: The lifespan is no function.
+    """
+    if lifespan is None:
+        return None
+    if not callable(lifespan):
+        raise TypeError(f"lifespan is a function that makes an async context manager of a server, not {lifespan!r:.80}")
+    return partial(lifespan, server)
 
 
 class Lifespan:

@@ -64,7 +64,7 @@ class Pace:
         finally:
             turn.reset(token)
             own.finish()
-        raise OutOfTime
+        raise OutOfTime(f"timed out after {self.timeout:g} s")
 
 
 class Turn:

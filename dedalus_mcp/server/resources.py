@@ -366,7 +366,8 @@ def _check_parameters(fn: Callable[..., Any], function: Function, template: UriT
     maybe = () if template is None else template.query
     schema = function.arguments.schema
     if alone := [name for name in (*always, *maybe) if name not in schema["properties"]]:
-        raise TypeError(f"{label(fn)}(): the URI has {', '.join(alone)}, which are no parameters")
+        legal = ", ".join(schema["properties"]) or "none"
+        raise TypeError(f"{label(fn)}(): the URI has {', '.join(alone)}, which are no parameters; it has {legal}")
     if missing := [name for name in schema["required"] if name not in always]:
         cure = "give it a default" if set(missing) & set(maybe) else "put it into the URI template"
         raise TypeError(f"{label(fn)}(): not every URI has {', '.join(missing)}; {cure}")

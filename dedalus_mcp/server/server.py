@@ -17,9 +17,9 @@ from dedalus_mcp.server.audit import OnAsk
 from dedalus_mcp.server.changes import MemoryBus, SubscriptionBus
 from dedalus_mcp.server.completions import Completions
 from dedalus_mcp.server.composition import Including
-from dedalus_mcp.server.config import ServerConfig
+from dedalus_mcp.server.config import ServerConfig, check_texts, config_of
 from dedalus_mcp.server.intercepting import Intercepting
-from dedalus_mcp.server.lifespan import Lifespan
+from dedalus_mcp.server.lifespan import Lifespan, entering
 from dedalus_mcp.server.listeners import Listeners
 from dedalus_mcp.server.middleware import Chain, Middleware
 from dedalus_mcp.server.parking import Parking
@@ -40,6 +40,7 @@ from dedalus_mcp.server.specs import (
     binding,
     extract_spec,
     icons_of,
+    undecorated,
 )
 from dedalus_mcp.server.tools import Tools, raised_in_process
 from dedalus_mcp.server.watching import Watching
@@ -109,7 +110,7 @@ class MCPServer(Including, Pinging, Requests, Serving):
             called in the event loop.
 
     Raises:
-        TypeError: `http_security` is something else.
+        TypeError: A setting is of the wrong kind; the text says which.
         ValueError: A state key is too short, or the id of an extension is none.
         ImportError: There are state keys, and the extra `seal` is not installed.
 
@@ -168,7 +169,8 @@ class MCPServer(Including, Pinging, Requests, Serving):
         self.request_middleware = Chain(request_middleware, changes_params=False)
         self.session_lifespan = None if session_lifespan is None else SessionLifespan(session_lifespan)
         self.sessions: PerLoop[dict[Session, None]] = PerLoop(dict)
-        self.config = config or ServerConfig()
+        self.config = config_of(config)
+        check_texts(name=name, version=version, title=title, website_url=website_url, instructions=instructions)
         self.info = Implementation(
             name=name, version=version or "0", title=title, websiteUrl=website_url, icons=icons_of(icons)
         )
@@ -185,7 +187,7 @@ class MCPServer(Including, Pinging, Requests, Serving):
         self.parkings = PerLoop(lambda: Parking(self.config.parking, self.name, self._seal))
         self._extensions = extensions_of(extensions)
         self._experimental = {key: dict(value) for key, value in (experimental_capabilities or {}).items()} or None
-        self._lifespan = Lifespan(None if lifespan is None else lambda: lifespan(self))
+        self._lifespan = Lifespan(entering(lifespan, self))
 
     @property
     def name(self) -> str:
@@ -266,11 +268,7 @@ class MCPServer(Including, Pinging, Requests, Serving):
             elif isinstance(spec, CompletionSpec):
                 self.completions.add(function, spec)
             else:
-                name = getattr(function, "__name__", str(function))
-                raise ValueError(
-                    f"'{name}' has no Dedalus MCP metadata. "
-                    "Decorate with @tool, @prompt, @resource, @resource_template or @completion."
-                )
+                raise ValueError(undecorated(function))
 
     def collect_from(self, *modules: ModuleType) -> None:
         """Register every public decorated function of these modules."""

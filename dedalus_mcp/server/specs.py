@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
+from types import ModuleType
 from typing import Any, Protocol, TypeAlias
 
 import msgspec
@@ -31,6 +32,7 @@ __all__ = (
     "binding",
     "extract_spec",
     "icons_of",
+    "undecorated",
 )
 
 _SPECS = "__dedalus_mcp_specs__"
@@ -148,6 +150,20 @@ def extract_spec(function: Any) -> CapabilitySpec | None:
     """Return the first spec on a function, in the order of `CapabilitySpec`; None if it has none."""
     specs: dict[type, CapabilitySpec] = getattr(function, _SPECS, None) or {}
     return next((specs[kind] for kind in _ORDER if kind in specs), None)
+
+
+def undecorated(given: object) -> str:
+    """Return why something cannot be collected, and what can be done about it."""
+    name = f"{getattr(given, '__name__', given)!s:.80}"
+    if isinstance(given, ModuleType):
+        cure = "For all of a module there is collect_from(module)."
+    elif isinstance(given, list | tuple):
+        cure = "Collect its items: collect(*functions)."
+    elif hasattr(given, "collect"):
+        cure = "Another server is included: include(server, prefix=...)."
+    else:
+        cure = "Decorate with @tool, @prompt, @resource, @resource_template or @completion."
+    return f"'{name}' has no Dedalus MCP metadata. {cure}"
 
 
 def icons_of(icons: Sequence[Icon | Mapping[str, Any]] | None) -> list[Icon] | None:

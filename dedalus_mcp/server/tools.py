@@ -285,8 +285,8 @@ class Tools:
                 value = await tool.function.run(values, self._server.threads)
             else:
                 value = await tool.pace.run(partial(tool.function.run, values, self._server.threads))
-        except OutOfTime:
-            return failed(f"Tool {name!r} timed out")
+        except OutOfTime as end:
+            return failed(f"Tool {name!r} {end}")
         except Exception as error:  # noqa: BLE001 - the boundary: it becomes the result, and one log entry
             tell = partial(self.failure, name)
             return tell(error) if on_failure is None else on_failure(error, tell)

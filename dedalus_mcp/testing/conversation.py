@@ -64,7 +64,7 @@ class Conversation:
     connections: list[Connection]
 
     @classmethod
-    def read(cls, path: Path) -> Conversation:
+    def read(cls, path: Path | str) -> Conversation:
         """Read a file.
 
         Raises:
@@ -72,7 +72,7 @@ class Conversation:
             ValueError: It is no conversation; the text names the line.
         """
         try:
-            conversation = cls.parse(path.read_text(encoding="utf-8-sig"))
+            conversation = cls.parse(Path(path).read_text(encoding="utf-8-sig"))
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from None
         if not conversation.connections:
@@ -104,12 +104,13 @@ class Conversation:
         parts = ["\n".join(f"{frame.arrow} {frame.text}" for frame in frames) for frames in self.connections]
         return f"\n{BREAK}\n".join(parts) + "\n"
 
-    def write(self, path: Path) -> None:
+    def write(self, path: Path | str) -> None:
         """Write a file; the comments at the top of one that is there are kept.
 
         Raises:
             OSError: It cannot be written.
         """
+        path = Path(path)
         head: list[str] = []
         if path.exists():
             for line in path.read_text(encoding="utf-8").split("\n"):

@@ -33,7 +33,7 @@ def meta_of(given: Mapping[str, Any] | None) -> dict[str, Any] | None:
         ValueError: A key is none.
     """
     for key in given or ():
-        if not is_meta_key(key):
+        if not (isinstance(key, str) and is_meta_key(key)):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers err
             raise ValueError(f"a key of meta is a name of A-Z a-z 0-9 _ . -, or 'com.example/name', not {key!r:.80}")
     return dict(given) if given else None
 

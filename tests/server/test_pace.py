@@ -50,7 +50,7 @@ async def test_a_call_that_takes_too_long_is_cancelled_and_the_model_is_told() -
     result = await server.invoke_tool("slow", seconds=100)
 
     assert result.isError
-    assert text(result) == "Tool 'slow' timed out"
+    assert text(result) == "Tool 'slow' timed out after 2 s"
     assert anyio.current_time() - began == pytest.approx(2)
     assert text(await server.invoke_tool("slow", seconds=1)) == "done"
 
@@ -104,7 +104,7 @@ async def test_what_a_call_depends_on_is_within_its_time_and_taken_down() -> Non
         await anyio.sleep(1.5)
         events.append("unreachable")
 
-    assert text(await offering(long).invoke_tool("long")) == "Tool 'long' timed out"
+    assert text(await offering(long).invoke_tool("long")) == "Tool 'long' timed out after 2 s"
     assert events == ["down"]
 
 
@@ -207,7 +207,7 @@ async def test_the_time_in_which_a_person_thinks_does_not_count(revision: str) -
 
     async with MCPClient.connect(offering(deploy), revision=revision, elicitation=accept) as client:
         assert text(await client.call_tool("deploy", {"seconds": 1})) == "deployed"
-        assert text(await client.call_tool("deploy", {"seconds": 1.5})) == "Tool 'deploy' timed out"
+        assert text(await client.call_tool("deploy", {"seconds": 1.5})) == "Tool 'deploy' timed out after 2 s"
 
 
 @both
@@ -272,7 +272,7 @@ async def test_a_question_that_is_given_up_leaves_the_bounds_as_they_were(revisi
 
     async with MCPClient.connect(offering(hasty), revision=revision, elicitation=accept) as client:
         assert text(await client.call_tool("hasty", {"seconds": 1})) == "went on"
-        assert text(await client.call_tool("hasty", {"seconds": 3})) == "Tool 'hasty' timed out"
+        assert text(await client.call_tool("hasty", {"seconds": 3})) == "Tool 'hasty' timed out after 2 s"
         assert text(await client.call_tool("hasty", {"seconds": 1})) == "went on"
 
 
@@ -285,7 +285,7 @@ async def test_sync_tools_have_the_same_bounds() -> None:
 
     server = offering(blocked)
     try:
-        assert text(await server.invoke_tool("blocked")) == "Tool 'blocked' timed out"
+        assert text(await server.invoke_tool("blocked")) == "Tool 'blocked' timed out after 0.01 s"
     finally:
         go_on.set()
     await server.threads.idle()

@@ -18,7 +18,7 @@ import ssl
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from anyio.lowlevel import checkpoint
 
@@ -54,6 +54,10 @@ class _Url:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError(f"cannot connect to {address(url)!r:.200}: legal are http:// and https:// URLs")
+        if not _has_legal_port(parts):
+            raise ValueError(f"cannot connect to {address(url)!r:.200}: a port is a number from 0 to 65535")
+        if isinstance(auth, str | type):
+            raise TypeError(f"auth is an object such as BearerAuth(token), not {_kind(auth)}")
         if not timeout > 0:
             raise ValueError(f"a timeout is more than 0 seconds, not {timeout}")
         self.url = url
@@ -103,6 +107,7 @@ class StreamableHttp(_Url):
         max_message: Bytes in one message of the server, at most.
 
     Raises:
+        TypeError: `auth` or a header is of the wrong kind.
         ValueError: `url` is none, a header cannot be sent, or `timeout` is not positive.
     """
 
@@ -193,12 +198,28 @@ class HttpSse(_Url):
         return connection
 
 
+def _has_legal_port(parts: SplitResult) -> bool:
+    try:
+        parts.port  # noqa: B018 - reading it checks it
+    except ValueError:
+        return False
+    return True
+
+
+def _kind(value: object) -> str:
+    return f"the class {value.__name__}" if isinstance(value, type) else type(value).__name__
+
+
 def _legal(name: str, value: str) -> str:
     """Return the name of a header in lower case.
 
     Raises:
+        TypeError: It or its value is no string.
         ValueError: No request can have it; its value, which may be secret, is not told.
     """
+    for what, each in ((f"the name of header {name!r:.80}", name), (f"the value of header {name!r:.80}", value)):
+        if not isinstance(each, str):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers err
+            raise TypeError(f"{what} is a string, not {type(each).__name__}")
     if not _NAME.fullmatch(name):
         raise ValueError(f"{name!r:.80} is no name of a header: legal are letters, digits and '-'")
     if not _VALUE.fullmatch(value):

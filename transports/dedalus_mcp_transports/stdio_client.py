@@ -91,6 +91,9 @@ class StdioServer:
             ``subprocess.DEVNULL``.  The end of it is kept for error messages in any case.
         max_frame: Bytes in a received frame, at most.
         grace: Seconds that it gets to exit once its stdin is closed, and again after SIGTERM.
+
+    Raises:
+        TypeError: An argument or a variable is no string.
     """
 
     def __init__(  # noqa: PLR0913  # what a process is started with, and three settings
@@ -106,6 +109,12 @@ class StdioServer:
     ) -> None:
         if isinstance(args, str):  # a sequence too, of letters
             raise TypeError(f"args is a list of strings, as in StdioServer({command!r}, [{args!r}])")
+        for index, each in enumerate(args):
+            if not isinstance(each, str | os.PathLike):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers err
+                raise TypeError(f"args[{index}] is a string, not {type(each).__name__}")
+        for name, value in (env or {}).items():
+            if not (isinstance(name, str) and isinstance(value, str)):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers err
+                raise TypeError(f"env[{name!r:.80}] is a string, not {type(value).__name__}")
         self.command = command
         self.args = tuple(args)
         self.env = dict(env or {})

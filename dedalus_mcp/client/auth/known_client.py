@@ -54,12 +54,15 @@ def registered(
         issuer: Where it is registered; None for the first authorization server that it is used with.
 
     Raises:
+        TypeError: The key is none.
         ValueError: It has both a secret and a key, or no id.
     """
     if not client_id:
         raise ValueError("client_id= is empty")
     if client_secret is not None and private_key is not None:
         raise ValueError("a client proves who it is by client_secret= or by private_key=, not by both")
+    if not isinstance(private_key, SigningKey | None):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers err
+        raise TypeError(f"private_key= is a SigningKey(...), not {type(private_key).__name__}")
     assertion = None if private_key is None else client_assertion(client_id, private_key)
     return Registration(client_id=client_id, client_secret=client_secret, issuer=issuer, assertion=assertion)
 

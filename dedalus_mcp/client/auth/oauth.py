@@ -91,6 +91,8 @@ class OAuth(httpx.Auth):
     ) -> None:
         if isinstance(scopes, str):
             scopes = scopes.split()
+        if not (storage is None or (hasattr(storage, "load") and hasattr(storage, "save"))):
+            raise TypeError(f"storage is a FileTokenStorage(directory) or another TokenStorage, not {storage!r:.80}")
         self._http_client = http_client
         self._trusted_hosts = tuple(trusted_hosts)
         self._proof = proof

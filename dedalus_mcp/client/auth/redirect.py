@@ -193,8 +193,10 @@ class _Loopback:
         method, _, rest = head.partition(b"\r\n")[0].decode("latin-1").partition(" ")
         target = rest.partition(" ")[0]
         if self._is_the_user(method, target):
-            await stream.send(_page("200 OK", "Done", "You can close this page and go back to the program."))
-            self._answer = self._answer or f"{self.uri}?{target.partition('?')[2]}"
+            query = target.partition("?")[2]
+            title = "Not signed in" if "error" in dict(parse_qsl(query, max_num_fields=64)) else "Done"
+            await stream.send(_page("200 OK", title, "You can close this page and go back to the program."))
+            self._answer = self._answer or f"{self.uri}?{query}"
             self._answered.set()
         else:
             await stream.send(_page("404 Not Found", "Nothing here", "This address waits for somebody else."))

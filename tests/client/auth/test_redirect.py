@@ -73,6 +73,15 @@ async def test_a_user_is_sent_away_and_comes_back() -> None:
     assert "default-src 'none'" in answer.headers["content-security-policy"]
 
 
+async def test_a_user_who_said_no_is_not_told_that_it_is_done() -> None:
+    async with waiting(LoopbackRedirect(open_page=opened([]))) as (landing, back):
+        answer = await get(f"{landing.uri}?error=access_denied&state=s3cret")
+        assert "error=access_denied" in await back()
+
+    assert "Not signed in" in answer.text
+    assert "Done" not in answer.text
+
+
 @pytest.mark.parametrize(
     "target",
     [
