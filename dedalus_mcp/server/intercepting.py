@@ -22,10 +22,12 @@ import anyio
 import msgspec
 from msgspec import Raw
 
+from dedalus_mcp.errors import METHOD_NOT_FOUND, AskFailed
 from dedalus_mcp.jsonrpc.inbound import Inbound
 from dedalus_mcp.jsonrpc.messages import Call, Notice
 from dedalus_mcp.jsonrpc.tasks import ends_the_task
 from dedalus_mcp.server.answering import Answering
+from dedalus_mcp.server.asker import Asker
 from dedalus_mcp.server.context import Context, current, get_context
 from dedalus_mcp.server.hints import hinted
 from dedalus_mcp.server.middleware import Incoming
@@ -109,11 +111,13 @@ class Intercepting(Answering):
     async def _through(self, call: Inbound) -> Any:
         """Let a request through the middleware of requests."""
         params, terms = self._open(call)
-        context = Context(self.server, call.peer, call, terms, params.meta)
+        chain = self.server.request_middleware
+        kind = _Leg if chain and terms.modern and call.method in CARRIERS else Context
+        context = kind(self.server, call.peer, call, terms, params.meta)
         current.set(context)
-        chain, answer = self.server.request_middleware, _Answer(call.method, partial(self._begin, params, context))
         if not chain:
             return await self._begin(params, context)
+        answer = _Answer(call.method, partial(self._begin, params, context))
         try:
             outcome = await chain.run(Incoming(call.method, typed(params), context), answer.get)
         except Exception as error:
@@ -254,6 +258,21 @@ class Intercepting(Answering):
             Answering.hear(self, notice)
 
         await self.server.middleware.run(Incoming(notice.method, params, context, notice=True), take)
+
+
+class _Leg(Context):
+    """One request of a call that may take several: its handler has a context of its own, which goes on in the next."""
+
+    __slots__ = ()
+
+    @property
+    def asker(self) -> Asker:
+        """Nobody: the client would be asked anew in each request, and none would be the last.
+
+        Raises:
+            AskFailed: Always.
+        """
+        raise AskFailed(METHOD_NOT_FOUND, "request_middleware cannot ask the client: `middleware` can, once for a call")
 
 
 class _Answer:

@@ -148,6 +148,23 @@ async def test_params_of_one_request_cannot_be_changed(caplog: pytest.LogCapture
     assert "change() cannot change params: it is asked for each request of a call" in caplog.text
 
 
+async def test_middleware_of_requests_cannot_ask_and_leaves_nothing_parked() -> None:
+    """The client would be asked again in every request, without end."""
+
+    async def asks(incoming: Incoming, call_next: CallNext) -> Any:
+        if incoming.method == "tools/call":
+            await incoming.context.confirm("in every request?")
+        return await call_next()
+
+    server = offering(add, request_middleware=[asks])
+    async with serving(server) as raw:
+        await raw.open("2026-07-28", ABLE)
+        error = (await raw.tool(1, "add"))["error"]
+        assert error["code"] == -32601
+        assert error["message"].startswith("request_middleware cannot ask the client: `middleware` can")
+        assert len(server.parkings.here()) == 0
+
+
 async def test_a_client_that_cancels_any_request_ends_the_call() -> None:
     inside, ended = anyio.Event(), anyio.Event()
 
