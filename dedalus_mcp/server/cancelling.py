@@ -85,7 +85,9 @@ class _Once:
                 return
             try:
                 callback()
-            except Exception:
+            except BaseException as error:  # `SystemExit` too: whoever cancels, as the read loop, is not its business
+                if isinstance(error, KeyboardInterrupt):
+                    raise
                 logger.exception("what was to be told of a cancellation failed")
 
     def stop(self) -> None:

@@ -40,7 +40,7 @@ from dedalus_mcp.server.tool_passage import call_through, typed
 from dedalus_mcp.server.tools import ToolCall
 from dedalus_mcp.session import ServerSession
 from dedalus_mcp.types import InitializeResult, NotificationParams
-from dedalus_mcp.types.methods import NOTIFICATIONS, REQUESTS
+from dedalus_mcp.types.methods import CANCELLED, NOTIFICATIONS, REQUESTS
 from dedalus_mcp.types.revisions import LATEST_LEGACY, shape
 
 if TYPE_CHECKING:
@@ -85,8 +85,8 @@ class Intercepting(Answering):
 
     def hear(self, notice: Notice) -> None:
         """Take a notice of a session, through the middleware, in a task of its own."""
-        if not (self.server.middleware and self.client is not None):
-            super().hear(notice)
+        if not (self.server.middleware and self.client is not None) or notice.method == CANCELLED.name:
+            super().hear(notice)  # a cancellation that comes too late is the engine's, too
         elif self._notices >= MAX_NOTICES:
             logger.warning("dropped %.80r: %d notices wait in the middleware already", notice.method, MAX_NOTICES)
         else:

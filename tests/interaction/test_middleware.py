@@ -563,15 +563,20 @@ async def test_a_notice_that_fails_in_it_is_logged_and_costs_nothing(caplog: pyt
     assert "the middleware failed on 'notifications/initialized'" in caplog.text
 
 
-async def test_notices_that_nobody_knows_pass_and_malformed_ones_do_not() -> None:
+async def test_notices_that_nobody_knows_pass_and_malformed_ones_and_those_of_the_engine_do_not() -> None:
     log = Log()
     with anyio.fail_after(PATIENCE):
         async with serving(offering(echo, middleware=[log])) as raw:
             await raw.open("2025-11-25")
             await raw.say({"method": "notifications/roots/list_changed", "params": {"_meta": 7}})
+            await raw.notify("notifications/cancelled", requestId="nobody's")
+            await raw.notify("notifications/cancelled", nothing=1)
+            await raw.notify("notifications/progress", progressToken="nobody's", progress=1)
             await raw.notify("notifications/mine", a=1)
             passed = await log.noticed("notifications/mine")
 
+    heard = [method for method, *_ in log.seen if method.startswith("notifications/")]
+    assert sorted(heard) == ["notifications/initialized", "notifications/mine"]
     assert passed == ("notifications/mine", types.NotificationParams, type(None))
     assert "notifications/roots/list_changed" not in [method for method, *_ in log.seen]
 

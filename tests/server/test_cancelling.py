@@ -105,14 +105,17 @@ async def test_a_block_that_begins_too_late_is_told_at_once_and_once() -> None:
     assert told == ["late"]
 
 
+@pytest.mark.parametrize("error", [KeyError("no such connection"), SystemExit("no such connection")], ids=repr)
 async def test_a_callback_that_fails_is_logged_and_keeps_nobody_from_being_told(
+    error: BaseException,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
+    """Whoever cancels calls it, as the read loop does: nothing that it raises may end that."""
     told: list[str] = []
     inside = anyio.Event()
 
     def fail() -> None:
-        raise KeyError("no such connection")
+        raise error
 
     @tool
     async def work(ctx: Context) -> None:
