@@ -68,6 +68,12 @@ def test_names_are_imported_as_any_others_are() -> None:
 
 
 @pytest.mark.parametrize("module", [dpop, dedalus_mcp.client], ids=lambda module: module.__name__)
+def test_names_are_listed_before_they_are_loaded(module: object) -> None:
+    """For those who complete names as they are typed."""
+    assert {"BearerAuth", "DPoPAuth"} <= set(dir(module))
+
+
+@pytest.mark.parametrize("module", [dpop, dedalus_mcp.client], ids=lambda module: module.__name__)
 def test_what_is_not_there_is_an_attribute_error_that_names_it(module: object) -> None:
     with pytest.raises(AttributeError, match="has no attribute 'DPopAuth'"):
         getattr(module, "DPopAuth")  # noqa: B009 - what a checker would refuse

@@ -60,3 +60,7 @@ def __getattr__(name: str) -> Any:
     from dedalus_mcp.client import auth  # noqa: PLC0415 - at first use
 
     return getattr(auth, name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

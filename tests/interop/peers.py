@@ -63,9 +63,8 @@ def official_client(revision: str, steps: Sequence[Sequence[Any]], command: Sequ
 
 
 def typescript_client(revision: str, steps: Sequence[Sequence[Any]], command: Sequence[str]) -> dict[str, Any]:
-    """Let the TypeScript SDK's client talk to a server, by URL; the steps are the same."""
-    module = _TYPESCRIPT / "client" / "dist" / "index.mjs"
-    script = [str(node()), str(SCRIPTS / "typescript_client.mjs"), module.as_uri()]
+    """Let the TypeScript SDK's client talk to a server, by its command or URL; the steps are the same."""
+    script = [str(node()), str(SCRIPTS / "typescript_client.mjs"), str(_TYPESCRIPT)]
     done = _run([*script, revision, json.dumps(steps), *command], environment=os.environ)
     assert done.returncode == 0, done.stderr
     answer: dict[str, Any] = json.loads(done.stdout)

@@ -27,7 +27,8 @@ CLIENTS = {"official": official_client, "typescript": typescript_client}
 CONVERSATIONS = [
     *[("official", "stdio", revision) for revision in [*LEGACY, MODERN]],
     *[("official", "http", revision) for revision in [*LEGACY, MODERN]],
-    *[("typescript", "http", revision) for revision in ["2025-11-25", MODERN]],  # it offers no older one
+    *[("typescript", "stdio", revision) for revision in ["2025-11-25", MODERN]],  # it offers no older one
+    *[("typescript", "http", revision) for revision in ["2025-11-25", MODERN]],
 ]
 
 transports = pytest.mark.parametrize("deploy", ["stdio", "http"], indirect=True)

@@ -1,11 +1,16 @@
-// A client of the TypeScript SDK: runs one script against a server over HTTP, and prints JSON.
+// A client of the TypeScript SDK: runs one script against a server, and prints JSON.
 //
-//     typescript_client.mjs PACKAGE REVISION STEPS URL
+//     typescript_client.mjs PACKAGES REVISION STEPS COMMAND [ARG...]
+//     typescript_client.mjs PACKAGES REVISION STEPS URL
 //
-// PACKAGE is the module to import.  STEPS and what is printed: see `official_client.py`.
+// PACKAGES is the directory of the SDK's packages.  STEPS and what is printed: see `official_client.py`.
 
-const [module, revision, script, url] = process.argv.slice(2)
-const { Client, StreamableHTTPClientTransport } = await import(module)
+import { pathToFileURL } from 'node:url'
+
+const [packages, revision, script, target, ...args] = process.argv.slice(2)
+const load = path => import(`${pathToFileURL(packages)}/client/dist/${path}`)
+const { Client, StreamableHTTPClientTransport } = await load('index.mjs')
+const { StdioClientTransport } = await load('stdio.mjs')
 const MODERN = '2026-07-28'
 
 const asked = []
@@ -29,7 +34,10 @@ client.setRequestHandler('elicitation/create', async request => {
   asked.push(request.params)
   return answer
 })
-await client.connect(new StreamableHTTPClientTransport(new URL(url)))
+const transport = target.startsWith('http:')
+  ? new StreamableHTTPClientTransport(new URL(target))
+  : new StdioClientTransport({ command: target, args })
+await client.connect(transport)
 for (const [name, ...args] of JSON.parse(script)) {
   if (name === 'answer') {
     const [action, content] = args
