@@ -57,8 +57,9 @@ async def raw_form(ctx: Context, schema: dict[str, Any]) -> str:
 
 @tool
 async def deep(ctx: Context) -> str:
+    chosen: type[Any] = Deep  # as late as this, nobody reads in the source what is asked
     try:
-        await ctx.elicit("?", Deep)
+        await ctx.elicit("?", chosen)
     except AskFailed as error:
         return f"{error.code} {error}"
     return "no error"
