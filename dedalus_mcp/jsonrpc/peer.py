@@ -17,6 +17,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -130,7 +131,11 @@ class Peer:
             for item in message:
                 self._take(item, channel, batch)
         else:
-            self._take(oversized.refuse_batch(), channel, None)
+            refused = oversized.refuse_batch()
+            for item in message:  # whoever waits for a reply in it would wait for ever
+                if isinstance(item, Success | Failure) or (isinstance(item, Malformed) and item.is_reply):
+                    self._ours.settle(replace(refused, id=item.id, is_reply=True))
+            self._take(refused, channel, None)
 
     def _take(self, message: Message | Malformed, channel: Channel, batch: BatchReply | None) -> None:
         try:

@@ -7,6 +7,7 @@ from typing import Any
 import anyio
 import pytest
 
+from dedalus_mcp.errors import RemoteProtocolError
 from tests.jsonrpc.wire import Answers, Asking, busy, call, cancelled, conversing, failure, notice, remains, success
 
 
@@ -31,6 +32,18 @@ async def test_batch_is_refused_silently_by_a_client() -> None:
         await wire.send([call(1, "echo")])
 
         assert await wire.quiet() == []
+
+
+@pytest.mark.parametrize("reply", [success(1, {"a": 1}), failure(1, -1, "no"), {**success(1), "error": 5}])
+async def test_reply_in_a_batch_that_is_not_legal_ends_its_call(reply: Any) -> None:
+    """Nothing else comes for it, so it would be waited for until a clock ends it."""
+    async with conversing(answers_malformed=False) as (conversation, wire), Asking(conversation.peer) as asking:
+        waiting = asking("a")
+        await wire.receive()
+        await wire.send([success(99), reply, 5])
+
+        with anyio.fail_after(5), pytest.raises(RemoteProtocolError, match=r"bad reply to 'a': .* batches belong to"):
+            await waiting()
 
 
 async def test_batch_is_answered_in_one_array() -> None:
