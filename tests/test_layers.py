@@ -33,6 +33,7 @@ LAYERS = {
     "dedalus_mcp.schema*": 1,
     "dedalus_mcp.auth.dpop": 6,
     "dedalus_mcp.auth*": 2,
+    "dedalus_mcp.content_coding": 2,
     "dedalus_mcp.jsonrpc.clock": 2,
     "dedalus_mcp.jsonrpc.exchange": 2,
     "dedalus_mcp.jsonrpc.oversized": 2,

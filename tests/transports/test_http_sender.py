@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import traceback
+import tracemalloc
 from collections.abc import Generator
 
 import anyio
@@ -10,8 +13,8 @@ import httpx
 import pytest
 from anyio.abc import SocketAttribute, SocketStream
 
-from dedalus_mcp import MCPClient
-from dedalus_mcp.errors import MCPConnectionError
+from dedalus_mcp import MCPClient, StreamableHttp
+from dedalus_mcp.errors import MCPConnectionError, RemoteProtocolError
 from dedalus_mcp_transports.http_sender import address, redirected, same_origin
 from tests.transports.scripted_http import SESSION, Asked, Script, ScriptedHttp, Talk, legacy, scripted
 
@@ -189,3 +192,37 @@ async def test_a_header_that_cannot_be_sent_is_not_told() -> None:
             await MCPClient.connect(server.url, auth=Careless())
 
     assert "s3cret" not in "".join(traceback.format_exception(raised.value))
+
+
+@pytest.mark.parametrize("layers", [1, 2])
+@pytest.mark.parametrize("status", [200, 500])
+async def test_a_small_answer_that_unfolds_without_end_costs_no_memory(status: int, layers: int) -> None:
+    body = gzip.compress(b"\0" * 50_000_000)
+    if layers == 2:
+        body = gzip.compress(body)
+
+    async def script(asked: Asked, talk: Talk) -> None:
+        await talk.answer(status, body, content_encoding=", ".join(["gzip"] * layers), content_type="application/json")
+
+    tracemalloc.start()
+    try:
+        async with scripted(script) as server:
+            with pytest.raises((MCPConnectionError, RemoteProtocolError)):
+                await MCPClient.connect(StreamableHttp(server.url, max_message=1_000_000))
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert most < 20_000_000
+
+
+async def test_answers_may_come_compressed() -> None:
+    async def script(asked: Asked, talk: Talk) -> None:
+        if not await legacy(asked, talk):
+            body = gzip.compress(json.dumps(talk.reply({"content": []})).encode())
+            await talk.answer(200, body, content_encoding="gzip", content_type="application/json")
+
+    async with scripted(script) as server, MCPClient.connect(server.url) as client:
+        assert (await client.call_tool("t")).content == []
+
+    assert {asked.headers["accept-encoding"] for asked in server.asked} == {"gzip, deflate"}

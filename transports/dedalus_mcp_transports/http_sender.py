@@ -16,6 +16,7 @@ from urllib.parse import SplitResult, urljoin, urlsplit
 
 import anyio
 
+from dedalus_mcp.content_coding import ACCEPTED, folded, ignored
 from dedalus_mcp.errors import MCPConnectionError
 from dedalus_mcp.transport import ASKING
 from dedalus_mcp_transports.http_failures import MAX_ERROR_BODY, Answer, failure
@@ -57,10 +58,15 @@ class Response:
         # Left by cancelling, never by `break`: the client's generators end from the inside out.
         with anyio.CancelScope() as scope:
             try:
-                async for chunk in self._raw.aiter_bytes():
-                    patience = await take(chunk)
-                    if patience is not None:
-                        scope.deadline = min(scope.deadline, anyio.current_time() + patience)
+                chunks, unfold = folded(self._raw)
+                async for chunk in chunks:
+                    for piece in unfold(chunk):
+                        patience = await take(piece)
+                        if patience is not None:
+                            scope.deadline = min(scope.deadline, anyio.current_time() + patience)
+                        if patience == 0:  # what is left may unfold without end
+                            unfold = ignored
+                            break
             except Exception as error:
                 raise _broken(error, self._where, begun=True) from error
 
@@ -175,7 +181,7 @@ class Sender:
             request = self._client.build_request(
                 method,
                 url,
-                headers={**self._headers, **headers},
+                headers={"accept-encoding": ACCEPTED, **self._headers, **headers},
                 content=content,
                 timeout=self._timeout,
                 extensions={ASKING: self.asking},

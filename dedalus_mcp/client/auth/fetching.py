@@ -14,6 +14,7 @@ import httpx
 
 from dedalus_mcp.client.auth.failures import AuthError, DiscoveryError
 from dedalus_mcp.client.auth.reach import Reach, shown
+from dedalus_mcp.content_coding import ACCEPTED, folded, ignored
 
 __all__ = ("Fetched", "Fetcher", "resolved")
 
@@ -107,10 +108,11 @@ class Fetcher:
         try:
             with anyio.fail_after(self._seconds):
                 await self._look_at(url)
-                return await self._exchange(httpx.Request(method, url, headers=dict(headers), content=content), where)
+                whole = {"accept-encoding": ACCEPTED, **headers}
+                return await self._exchange(httpx.Request(method, url, headers=whole, content=content), where)
         except TimeoutError:
             raise DiscoveryError(f"no answer of {where} within {self._seconds:.3g} s") from None
-        except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, UnicodeError) as error:  # the last: of its host
+        except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, ValueError) as error:  # or of host or body
             raise DiscoveryError(f"cannot reach {where}: {str(error) or type(error).__name__:.200}") from error
 
     async def _exchange(self, request: httpx.Request, where: str) -> Fetched:
@@ -119,10 +121,14 @@ class Fetcher:
         response = await self._http.send(request, stream=True, auth=_nobody, follow_redirects=False)
         try:
             with anyio.CancelScope() as scope:  # left by cancelling: generators end from the inside out
-                async for chunk in response.aiter_bytes():
-                    held += chunk
-                    if len(held) > MAX_DOCUMENT:
-                        scope.cancel()
+                chunks, unfold = folded(response)
+                async for chunk in chunks:
+                    for piece in unfold(chunk):
+                        held += piece
+                        if len(held) > MAX_DOCUMENT:
+                            scope.cancel()
+                            unfold = ignored
+                            break
         finally:
             with anyio.CancelScope(shield=True):
                 await response.aclose()

@@ -46,10 +46,10 @@ class HeadlessRedirect:
         try:
             with anyio.fail_after(SECONDS):
                 if self._http_client is not None:
-                    answer = await self._http_client.get(url, follow_redirects=False)
+                    answer = await _asked(self._http_client, url)
                 else:
                     async with httpx.AsyncClient() as http:
-                        answer = await http.get(url, follow_redirects=False)
+                        answer = await _asked(http, url)
         except (httpx.HTTPError, httpx.InvalidURL, UnicodeError, TimeoutError) as error:
             raise AuthError(f"the page to sign in cannot be reached: {type(error).__name__}") from error
         location = answer.headers.get("location", "")
@@ -57,3 +57,8 @@ class HeadlessRedirect:
             where = said(url.partition("?")[0])
             raise AuthError(f"{where} answers {answer.status_code} and does not send us back to {said(self.uri)}")
         return str(location)
+
+
+async def _asked(http: httpx.AsyncClient, url: str) -> httpx.Response:
+    async with http.stream("GET", url, follow_redirects=False) as answer:  # whose body is of no interest
+        return answer

@@ -72,6 +72,16 @@ async def test_a_compressed_document_is_measured_as_it_unfolds() -> None:
         await find_resource_metadata(fetcher(world), MCP)
 
 
+async def test_a_document_that_is_compressed_twice_is_refused() -> None:
+    bomb = gzip.compress(gzip.compress(b" " * 50_000_000))
+    headers = {"content-encoding": "gzip, gzip"}
+    world = World()
+    world.at(METADATA, lambda request: httpx.Response(200, headers=headers, stream=Once(bomb)))
+
+    with pytest.raises(DiscoveryError, match="in the coding 'gzip, gzip'; legal are"):
+        await find_resource_metadata(fetcher(world), MCP)
+
+
 class Once(httpx.AsyncByteStream):
     """A body in pieces."""
 
