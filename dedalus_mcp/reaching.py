@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 import anyio
 
 from dedalus_mcp.client.configuration import HttpEntry, ServerEntry
-from dedalus_mcp.jsonrpc.tasks import Tasks
+from dedalus_mcp.jsonrpc.tasks import Tasks, ends_the_task
 from dedalus_mcp.run import conversation, is_target
 from dedalus_mcp.server.server import MCPServer
 from dedalus_mcp.transport import Duplex, Received, Target
@@ -87,7 +87,9 @@ class _Served:
                 async with server.running():
                     self._ready.set()
                     await conversation(server, far).run()
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
+            if ends_the_task(error):
+                raise
             self._error = error
             if self._ready.is_set():  # who connected is served, and not to be blamed
                 logger.exception("the lifespan of server %r failed", server.name)

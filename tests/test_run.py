@@ -214,11 +214,20 @@ async def test_a_lifespan_that_breaks_ends_the_connection_and_comes_out_of_servi
     assert "lost the database" in repr(errors[0])
 
 
-async def test_a_connected_client_is_not_blamed_for_how_a_lifespan_ends(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize(
+    "error",
+    [KeyError("cannot save"), SystemExit("cannot save"), BaseExceptionGroup("two", [SystemExit("cannot save")])],
+    ids=repr,
+)
+async def test_a_connected_client_is_not_blamed_for_how_a_lifespan_ends(
+    error: BaseException, caplog: pytest.LogCaptureFixture
+) -> None:
+    """On trio, what leaves the task that serves would end the program."""
+
     @asynccontextmanager
     async def life(server: MCPServer) -> AsyncGenerator[None]:
         yield
-        raise KeyError("cannot save")
+        raise error
 
     async with MCPClient.connect(offering(lifespan=life)) as client:
         await client.ping()

@@ -104,7 +104,9 @@ class Audit:
             return
         try:
             self._hook(self._record(self._call, error))
-        except Exception:  # somebody else's fault, and no reason to lose an answer
+        except BaseException as fault:  # somebody else's fault, and no reason to lose an answer
+            if isinstance(fault, KeyboardInterrupt):
+                raise
             logger.exception("on_ask failed")
 
     def _record(self, call: AskingCall, error: BaseException | None) -> AskRecord:

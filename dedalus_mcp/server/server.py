@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from dedalus_mcp.jsonrpc.loops import PerLoop
+from dedalus_mcp.schema.signature import is_async
 from dedalus_mcp.server.answering import Answering
 from dedalus_mcp.server.asked_forms import check_forms
 from dedalus_mcp.server.audit import OnAsk
@@ -160,6 +161,8 @@ class MCPServer(Including, Pinging, Requests, Serving):
     ) -> None:
         if not (http_security is None or hasattr(type(http_security), "allowed_hosts")):
             raise TypeError(f"http_security is TransportSecuritySettings(...), not {http_security!r:.80}")
+        if on_ask is not None and (not callable(on_ask) or is_async(on_ask)):
+            raise TypeError(f"on_ask is a plain function of an AskRecord, not {on_ask!r:.80}")
         super().__init__()
         self.allow_dynamic_tools = allow_dynamic_tools
         self.instructions = instructions

@@ -118,11 +118,18 @@ async def test_what_was_answered_is_told_only_if_that_is_configured() -> None:
     assert [record.values for record in records] == [{"confirm": True}, []]
 
 
-async def test_a_hook_that_fails_costs_nothing(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("error", [ValueError("the hook's own"), SystemExit("the hook's own")], ids=repr)
+async def test_a_hook_that_fails_costs_nothing(error: BaseException, caplog: pytest.LogCaptureFixture) -> None:
     def broken(record: AskRecord) -> None:
-        raise ValueError("the hook's own")
+        raise error
 
     with anyio.fail_after(PATIENCE):
         found = await told(make(broken), "confirm", {"action": "accept", "content": {"confirm": True}})
     assert found == "True"
     assert "on_ask failed" in caplog.text
+
+
+@pytest.mark.parametrize("wrong", [5, told], ids=["number", "async"])
+def test_a_hook_is_a_plain_function(wrong: Any) -> None:
+    with pytest.raises(TypeError, match="on_ask is a plain function of an AskRecord, not "):
+        MCPServer("test", on_ask=wrong)
