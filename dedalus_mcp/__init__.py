@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from dedalus_mcp.server.completions import CompletionResult as CompletionResult
     from dedalus_mcp.server.config import ElicitationConfig as ElicitationConfig
     from dedalus_mcp.server.config import PingConfig as PingConfig
+    from dedalus_mcp.server.config import SamplingConfig as SamplingConfig
     from dedalus_mcp.server.config import ServerConfig as ServerConfig
     from dedalus_mcp.server.context import Context as Context
     from dedalus_mcp.server.context import get_context as get_context
@@ -131,6 +132,7 @@ _HOME = {
     "ResourceTemplateSpec": "dedalus_mcp.server.specs",
     "ResponseCache": "dedalus_mcp.client.cache",
     "Round": "dedalus_mcp.client.round",
+    "SamplingConfig": "dedalus_mcp.server.config",
     "ServerConfig": "dedalus_mcp.server.config",
     "ServerError": "dedalus_mcp.errors",
     "Session": "dedalus_mcp.server.sessions",
@@ -208,6 +210,7 @@ __all__ = (
     "ResourceTemplateSpec",
     "ResponseCache",
     "Round",
+    "SamplingConfig",
     "ServerConfig",
     "ServerError",
     "Session",

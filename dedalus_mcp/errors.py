@@ -212,9 +212,15 @@ class AskFailed(McpError):
     """A question to the client came to nothing.
 
     Its code tells why: -32601, the client cannot be asked; -32602, the question or the answer
-    is not legal; -32603, no answer came in time; -32000, the connection is lost; any other, the
+    is not legal; -32603, no answer came in time, or too often none did; -32000, the connection is lost; any other, the
     client's own error.  A tool that lets it pass ends as an `isError` result with its message.
+
+    Attributes:
+        by_client: Whether the client was asked and has failed: with an error, by an answer that is not
+            legal, or by none in time.
     """
+
+    by_client: bool = False
 
 
 class NoActiveCall(AskFailed, RuntimeError):

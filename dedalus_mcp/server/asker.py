@@ -36,6 +36,7 @@ from dedalus_mcp.jsonrpc.clock import Timeout
 from dedalus_mcp.types import ClientCapabilities
 
 if TYPE_CHECKING:
+    from dedalus_mcp.server.config import ServerConfig
     from dedalus_mcp.server.context import Context
 
 __all__ = (
@@ -45,6 +46,7 @@ __all__ = (
     "cannot_be_asked",
     "cannot_be_sent",
     "check_capability",
+    "configured",
     "in_step",
     "not_legal",
     "refuse_in_step",
@@ -117,7 +119,7 @@ class LiveAsker:
         """Ask, and return the client's result, raw: see `Asker.ask`."""
         refuse_in_step()
         context = self._context
-        seconds = context.server.config.elicitation.timeout if timeout is UNSET else timeout
+        seconds = configured(context.server.config, question) if timeout is UNSET else timeout
         if not context.call.channel.takes_calls:
             raise AskFailed(
                 METHOD_NOT_FOUND, "The client cannot be asked here: its calls are answered in single JSON replies"
@@ -130,7 +132,7 @@ class LiveAsker:
                 timeout=None if seconds is None else Timeout(seconds),
             )
         except McpError as error:
-            raise AskFailed(error.error) from error
+            raise _by_client(AskFailed(error.error)) from error
         except RequestTimeout as error:
             raise timed_out(question) from error
         except ConnectionLost as error:
@@ -139,6 +141,11 @@ class LiveAsker:
             raise not_legal(question, error) from error
         except LocalProtocolError as error:
             raise cannot_be_sent(question, error) from error
+
+
+def configured(config: ServerConfig, question: Question) -> float | None:
+    """Return how long a question waits that does not say, in seconds; None for no limit."""
+    return (config.sampling if question.kind == "sampling" else config.elicitation).timeout
 
 
 def refuse_in_step() -> None:
@@ -153,7 +160,7 @@ def refuse_in_step() -> None:
 
 def timed_out(question: Question) -> AskFailed:
     """No answer came in time."""
-    return AskFailed(INTERNAL_ERROR, f"{question.kind} request timed out")
+    return _by_client(AskFailed(INTERNAL_ERROR, f"{question.kind} request timed out"))
 
 
 def cannot_be_sent(question: Question, fault: Exception) -> AskFailed:
@@ -169,7 +176,12 @@ def cannot_be_asked(fault: Exception) -> AskFailed:
 
 def not_legal(question: Question, fault: Exception) -> AskFailed:
     """The client's answer is no result of this method."""
-    return AskFailed(INVALID_PARAMS, f"the client's answer to the {question.kind} is not legal: {fault}")
+    return _by_client(AskFailed(INVALID_PARAMS, f"the client's answer to the {question.kind} is not legal: {fault}"))
+
+
+def _by_client(failure: AskFailed) -> AskFailed:
+    failure.by_client = True
+    return failure
 
 
 def check_capability(declared: ClientCapabilities, required: Mapping[str, Mapping[str, Any]]) -> None:

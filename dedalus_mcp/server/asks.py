@@ -12,7 +12,8 @@ Source: MCP 2025-11-25, client/elicitation.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
+from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
 import msgspec
@@ -48,6 +49,9 @@ T = TypeVar("T")
 Seconds: TypeAlias = float | UnsetType | None
 """How long to wait for an answer; None for no limit, UNSET for what the server is configured to."""
 
+Within: TypeAlias = Callable[[Callable[[], Coroutine[Any, Any, R]]], Coroutine[Any, Any, R]]
+"""Asks, when it may be asked."""
+
 _NEEDS = {"elicitation": "Elicitation needs", "sampling": "Sampling needs", "roots": "Listing roots needs"}
 
 
@@ -69,8 +73,17 @@ async def ready(call: AskingCall | None, required: Mapping[str, Mapping[str, Any
     return call
 
 
-async def put(call: AskingCall, method: Method[P, R], question: Question, timeout: Seconds) -> R:
+async def put(
+    call: AskingCall, method: Method[P, R], question: Question, timeout: Seconds, *, within: Within[R] | None = None
+) -> R:
     """Put a question that is ready, and return the answer, decoded.
+
+    Args:
+        call: The call that asks.
+        method: What.
+        question: With what.
+        timeout: How long to wait for the answer.
+        within: Bounds how much is asked; called with what asks, once no place of the tool is held.
 
     Raises:
         AskFailed: See `Asker.ask`; or -32602, the key or the timeout is none.
@@ -81,12 +94,16 @@ async def put(call: AskingCall, method: Method[P, R], question: Question, timeou
     if timeout is not None and timeout is not UNSET:
         with legally:
             Timeout(timeout)
+    ask = partial(_ask, call, method, question, timeout)
     running = turn.get()
     if running is None:
-        raw = await call.asker.ask(question, timeout)
-    else:
-        async with running.suspended():
-            raw = await call.asker.ask(question, timeout)
+        return await (ask() if within is None else within(ask))
+    async with running.suspended():
+        return await (ask() if within is None else within(ask))
+
+
+async def _ask(call: AskingCall, method: Method[P, R], question: Question, timeout: Seconds) -> R:
+    raw = await call.asker.ask(question, timeout)
     try:
         return method.decode_result(raw)
     except (msgspec.DecodeError, RecursionError) as error:

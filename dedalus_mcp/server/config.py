@@ -15,7 +15,15 @@ from dedalus_mcp.schema.signature import is_async
 from dedalus_mcp.server.hints import CACHEABLE, CacheHint
 from dedalus_mcp.server.sessions import Session
 
-__all__ = ("ElicitationConfig", "ParkingConfig", "PingConfig", "ServerConfig", "check_texts", "config_of")
+__all__ = (
+    "ElicitationConfig",
+    "ParkingConfig",
+    "PingConfig",
+    "SamplingConfig",
+    "ServerConfig",
+    "check_texts",
+    "config_of",
+)
 
 MAX_SUGGESTIONS = 100
 """Values in one answer to `completion/complete`, at most (MCP, server/utilities/completion)."""
@@ -29,10 +37,57 @@ class ElicitationConfig(msgspec.Struct, frozen=True, kw_only=True):
             None for no limit.  Ten minutes: people read, look things up, get coffee.
         audit_values: Whether `MCPServer(on_ask=...)` is shown what was answered; off, since it is
             the user's own.
+
+    Raises:
+        ValueError: The time is negative, or none.
     """
 
     timeout: float | None = 600.0
     audit_values: bool = False
+
+    def __post_init__(self) -> None:
+        _check_timeout(self.timeout)
+
+
+class SamplingConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """How the client's model is asked.
+
+    All but the timeout is about requests in a session: on 2026-07-28 clients fetch questions, and
+    answer them at their own pace.
+
+    Attributes:
+        timeout: How long to wait for an answer where the question does not say, in seconds; None for no
+            limit.  Ten minutes, as for a question to the user: a person may have to let it pass.
+        max_concurrent: Questions that one client is asked at a time; the others wait, and their time
+            counts once they are asked.  Few models answer more at once any sooner.  A client that calls
+            tools which ask, too, while it answers needs a place for each.
+        failure_threshold: How many failures in a row (errors, answers that are not legal, none in time) are
+            enough: then `AskFailed` is raised at once.
+        cooldown_seconds: How long that goes on, in seconds, before one question is let through: its answer
+            ends it, and its failure begins it anew.  By then whoever was restarted is back.
+
+    Raises:
+        ValueError: A number is out of bounds.
+    """
+
+    timeout: float | None = 600.0
+    max_concurrent: int = 4
+    failure_threshold: int = 3
+    cooldown_seconds: float = 30.0
+
+    def __post_init__(self) -> None:
+        _check_timeout(self.timeout)
+        for name in ("max_concurrent", "failure_threshold"):
+            count: object = getattr(self, name)
+            if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+                raise ValueError(f"{name} must be a whole number of at least 1, not {count!r:.80}")
+        if not 0 <= self.cooldown_seconds < math.inf:
+            raise ValueError(f"cooldown_seconds must be 0 or more, and finite, not {self.cooldown_seconds!r}")
+
+
+def _check_timeout(timeout: float | None) -> None:
+    if timeout is not None and not timeout >= 0:
+        raise ValueError(f"timeout must be 0 or more seconds, or None, not {timeout!r}")
 
 
 class ParkingConfig(msgspec.Struct, frozen=True, kw_only=True):
@@ -113,6 +168,7 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         elicitation: How the user is asked.
+        sampling: How the client's model is asked.
         parking: The bounds of calls that ask in rounds.
         ping: How clients are asked whether they are there.
         pagination_limit: Items on one page of a list, at most.
@@ -140,6 +196,7 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     elicitation: ElicitationConfig = ElicitationConfig()
+    sampling: SamplingConfig = SamplingConfig()
     parking: ParkingConfig = ParkingConfig()
     ping: PingConfig = PingConfig()
     pagination_limit: int = 50

@@ -37,7 +37,7 @@ from dedalus_mcp.errors import (
 )
 from dedalus_mcp.jsonrpc.codec import encode_value
 from dedalus_mcp.jsonrpc.failures import INTERNAL
-from dedalus_mcp.server.asker import Question, cannot_be_asked, cannot_be_sent, refuse_in_step, timed_out
+from dedalus_mcp.server.asker import Question, cannot_be_asked, cannot_be_sent, configured, refuse_in_step, timed_out
 from dedalus_mcp.server.journal import Abandoned, Answer, Fault, Journal, Outcome
 from dedalus_mcp.server.legs import Leg, Legs
 from dedalus_mcp.server.questions import OpenQuestion, OpenQuestions, check_answer
@@ -148,7 +148,7 @@ class ParkedCall:
         return await self._wait(name, self._open.open(name, question, params), timeout)
 
     async def _wait(self, name: str, waiting: OpenQuestion, timeout: float | UnsetType | None) -> Raw:
-        seconds = self._configured() if timeout is UNSET else timeout
+        seconds = self._configured(waiting.question) if timeout is UNSET else timeout
         try:
             if seconds is None:  # a scope costs as much as all the rest
                 await self._put(waiting)
@@ -179,10 +179,10 @@ class ParkedCall:
         """Nobody will answer: the call is cancelled."""
         self._open.fail(lambda: NoActiveCall(METHOD_NOT_FOUND, f"The call is cancelled: {self.cancelled}"))
 
-    def _configured(self) -> float | None:
+    def _configured(self, question: Question) -> float | None:
         """How long a question waits that does not say; what is longer than its round lives need not be counted."""
         config = self.context.server.config
-        seconds = config.elicitation.timeout
+        seconds = configured(config, question)
         return None if seconds is None or seconds >= config.parking.round_seconds else seconds
 
     def step_began(self) -> None:

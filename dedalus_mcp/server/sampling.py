@@ -72,7 +72,9 @@ async def sample(
         question = Question(
             SAMPLING_CREATE_MESSAGE.name, shape(_without_context(call, params), call.revision), required, key
         )
-        result = await put(call, SAMPLING_CREATE_MESSAGE, question, timeout)
+        bounds = None if call.terms.modern else call.server.sampling_bounds.of(call.peer)
+        within = None if bounds is None else bounds.put
+        result = await put(call, SAMPLING_CREATE_MESSAGE, question, timeout, within=within)
         audit.answered("answered", result)
         return result
 

@@ -28,6 +28,7 @@ from dedalus_mcp.server.pinging import Pinging
 from dedalus_mcp.server.prompts import Prompts
 from dedalus_mcp.server.requests import Requests
 from dedalus_mcp.server.resources import Resources
+from dedalus_mcp.server.sampling_bounds import SamplingBoundsByPeer
 from dedalus_mcp.server.seal import Seal
 from dedalus_mcp.server.serving import Serving
 from dedalus_mcp.server.session_lifespan import EnterSession, SessionLifespan
@@ -130,6 +131,7 @@ class MCPServer(Including, Pinging, Requests, Serving):
         prompts: The registered prompts.
         resources: The registered resources and resource templates.
         completions: The registered completers.
+        sampling_bounds: How much each client's model is asked.
         parkings: The calls that have asked in rounds and are not over, for each event loop.
         listeners: Who hears of changes.
         watching: What they want to hear of that is elsewhere.
@@ -186,6 +188,7 @@ class MCPServer(Including, Pinging, Requests, Serving):
         self.listeners = Listeners(self.config.notice_delay, self.watching)
         self.bus.subscribe(self.hear)
         self.completions = Completions(self.prompts, self.resources, self.threads, self.config.completion_limit)
+        self.sampling_bounds = SamplingBoundsByPeer(self.config.sampling)
         self.seal_under(state_keys)
         self.parkings = PerLoop(lambda: Parking(self.config.parking, self.name, self._seal))
         self._extensions = extensions_of(extensions)

@@ -110,6 +110,7 @@ async def test_a_refusal_and_nonsense_are_errors_in_the_tool(revision: str) -> N
             for nonsense in ({}, {**REPLY, "content": 5}, {**REPLY, "model": None}):
                 found = await talking.text(await talking.begin("sample"), nonsense)
                 assert found.startswith("the client's answer to the sampling is not legal: ")
+                await talking.text(await talking.begin("sample"), REPLY)  # else it were asked no more
 
 
 @everywhere

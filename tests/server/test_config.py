@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dedalus_mcp.server.config import ElicitationConfig, ServerConfig
+from dedalus_mcp.server.config import ElicitationConfig, SamplingConfig, ServerConfig
 
 
 def test_defaults_are_those_that_are_documented() -> None:
@@ -31,6 +31,29 @@ def test_settings_that_nothing_could_work_with_are_refused(setting: str, value: 
 def test_notices_are_delayed_for_some_time_or_none(delay: float) -> None:
     with pytest.raises(ValueError, match="notice_delay must be 0 or more seconds"):
         ServerConfig(notice_delay=delay)
+
+
+@pytest.mark.parametrize("config", [ElicitationConfig, SamplingConfig])
+@pytest.mark.parametrize("seconds", [-1.0, float("nan")])
+def test_a_time_to_wait_is_some_time_or_none(config: Any, seconds: float) -> None:
+    with pytest.raises(ValueError, match=r"^timeout must be 0 or more seconds, or None, not (-1\.0|nan)$"):
+        config(timeout=seconds)
+    assert config(timeout=None).timeout is None
+
+
+@pytest.mark.parametrize("setting", ["max_concurrent", "failure_threshold"])
+@pytest.mark.parametrize("value", [0, -1, 2.5, float("nan"), True, None], ids=str)
+def test_what_is_counted_in_sampling_is_a_whole_number(setting: str, value: object) -> None:
+    settings: dict[str, Any] = {setting: value}
+
+    with pytest.raises(ValueError, match=f"^{setting} must be a whole number of at least 1, not "):
+        SamplingConfig(**settings)
+
+
+@pytest.mark.parametrize("seconds", [-0.1, float("inf"), float("nan")])
+def test_sampling_is_paused_for_some_time(seconds: float) -> None:
+    with pytest.raises(ValueError, match=r"^cooldown_seconds must be 0 or more, and finite, not "):
+        SamplingConfig(cooldown_seconds=seconds)
 
 
 def test_settings_cannot_change_under_a_running_server() -> None:
