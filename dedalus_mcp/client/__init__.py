@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from dedalus_mcp.client.auth import DPoPAuth as DPoPAuth
     from dedalus_mcp.client.auth import generate_dpop_proof as generate_dpop_proof
     from dedalus_mcp.client.client import MCPClient as MCPClient
+    from dedalus_mcp.client.connecting import Connectable as Connectable
     from dedalus_mcp.errors import AuthRequiredError as AuthRequiredError
     from dedalus_mcp.errors import BadRequestError as BadRequestError
     from dedalus_mcp.errors import ForbiddenError as ForbiddenError
@@ -21,6 +22,7 @@ _HOME = {
     "AuthRequiredError": "dedalus_mcp.errors",
     "BadRequestError": "dedalus_mcp.errors",
     "BearerAuth": "dedalus_mcp.client.auth",
+    "Connectable": "dedalus_mcp.client.connecting",
     "DPoPAuth": "dedalus_mcp.client.auth",
     "ForbiddenError": "dedalus_mcp.errors",
     "MCPClient": "dedalus_mcp.client.client",
@@ -35,6 +37,7 @@ __all__ = (
     "AuthRequiredError",
     "BadRequestError",
     "BearerAuth",
+    "Connectable",
     "DPoPAuth",
     "ForbiddenError",
     "MCPClient",

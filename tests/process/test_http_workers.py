@@ -118,7 +118,9 @@ async def test_all_workers_finish_what_runs_and_then_the_program_goes_on(log: Pa
             (reply,) = await call.rest()
 
             assert reply["result"]["content"][0]["text"] == "finished"
-        assert await program.ends() == (0, ["entered", "left", "returned"])
+        code, lines = await program.ends()
+        assert (code, lines[-1]) == (0, "returned")
+        assert lines.count("entered") == lines.count("left") > 0  # a worker may be told before it has begun
     assert all_gone(workers)
 
 
@@ -133,7 +135,9 @@ async def test_ctrl_c_in_a_terminal_ends_everything_in_order(log: Path) -> None:
             (reply,) = await call.rest()
 
             assert reply["result"]["content"][0]["text"] == "finished"
-        assert await program.ends() == (0, ["entered", "left", "returned"])
+        code, lines = await program.ends()
+        assert (code, lines[-1]) == (0, "returned")
+        assert lines.count("entered") == lines.count("left") > 0  # a worker may be told before it has begun
     assert all_gone(workers)
 
 

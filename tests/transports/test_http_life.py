@@ -261,6 +261,29 @@ async def test_a_server_of_asgi_that_offers_a_lifespan_ends_what_is_served_with_
     assert counted == ["begin", "end"]
 
 
+async def test_a_server_of_asgi_that_offers_a_lifespan_hears_that_what_is_served_cannot_be_set_up(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    counted: list[str] = []
+    app = HttpApp(Hosted(_counting(counted, ValueError("no database"))))
+    sent: list[Any] = []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "lifespan.startup"}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    await app({"type": "lifespan"}, receive, send)
+
+    assert sent == [{"type": "lifespan.startup.failed", "message": "ValueError: no database"}]
+    assert "setting up what is served failed" in caplog.text
+
+    await app.begin()  # it is there a moment later
+    assert counted == ["begin"]
+    await app.aclose()
+
+
 @pytest.mark.parametrize("revision", ["2025-11-25", MODERN])
 async def test_a_running_call_is_finished_while_the_server_drains_and_new_ones_are_refused(revision: str) -> None:
     story = Story()

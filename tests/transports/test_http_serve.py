@@ -129,6 +129,46 @@ async def test_serving_that_is_cancelled_takes_down_what_it_has_set_up(caplog: p
     await back_to(before)
 
 
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_a_program_whose_lifespan_fails_does_not_start() -> None:
+    @asynccontextmanager
+    async def lifespan(server: MCPServer) -> AsyncGenerator[None]:
+        raise ValueError("no database")
+        yield
+
+    before = living_tasks()
+
+    with anyio.fail_after(10), pytest.raises(ValueError, match="no database"):
+        await MCPServer("x", lifespan=lifespan).serve("http", port=0)
+
+    await back_to(before)
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_a_program_whose_lifespan_takes_for_ever_can_be_ended() -> None:
+    begun = anyio.Event()
+    log: list[str] = []
+
+    @asynccontextmanager
+    async def lifespan(server: MCPServer) -> AsyncGenerator[None]:
+        begun.set()
+        try:
+            await anyio.sleep_forever()
+            yield
+        finally:
+            log.append("left")
+
+    before = living_tasks()
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as group:
+            group.start_soon(partial(MCPServer("x", lifespan=lifespan).serve, "http", port=0))
+            await begun.wait()
+            group.cancel_scope.cancel()
+
+    assert log == ["left"]
+    await back_to(before)
+
+
 def test_serving_in_a_thread_leaves_the_signals_alone(caplog: pytest.LogCaptureFixture) -> None:
     handlers = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
     found: list[object] = []

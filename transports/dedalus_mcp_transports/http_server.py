@@ -36,7 +36,7 @@ logger = logging.getLogger("dedalus_mcp")
 
 
 class HttpApp:
-    """An ASGI application; it mounts anywhere, and needs no lifespan.
+    """An ASGI application; it mounts anywhere, and needs no lifespan.  Where it has one, it sets up with that.
 
     Args:
         application: What is served.
@@ -71,6 +71,14 @@ class HttpApp:
             await self._lifespan(receive, send)
         elif scope["type"] == "websocket":
             await send({"type": "websocket.close"})  # before it was accepted: the server answers with 403
+
+    async def begin(self) -> None:
+        """Set up what is served now, and not with the first request: so a program that cannot serve does not start.
+
+        Raises:
+            Exception: What the application raised; the first request tries again.
+        """
+        await self._service().begin()
 
     async def aclose(self, drain: float = 0.0) -> None:
         """End every session and stream, and take down what the application has set up.
@@ -164,6 +172,12 @@ class HttpApp:
         while True:
             message = await receive()
             if message["type"] == "lifespan.startup":
+                try:
+                    await self.begin()
+                except Exception as error:
+                    logger.exception("setting up what is served failed")
+                    await send({"type": "lifespan.startup.failed", "message": f"{type(error).__name__}: {error}"})
+                    return
                 await send({"type": "lifespan.startup.complete"})
             elif message["type"] == "lifespan.shutdown":
                 await self.aclose()

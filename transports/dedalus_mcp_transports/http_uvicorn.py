@@ -28,6 +28,8 @@ DEFAULT_MAX_HEAD = 64 << 10
 """Bytes of a head that is not complete: h11's own default."""
 CLOSING_SECONDS = 2
 """How long connections may take to close after the drain, in seconds; by then none has anything to say."""
+SIGNAL_SECONDS = 0.1
+"""How long a signal goes unnoticed while what is served is set up, at most, in seconds."""
 TICKS = 10
 """Ticks of uvicorn, of a tenth of a second, between two looks at the connections."""
 
@@ -84,6 +86,25 @@ class DrainingServer(uvicorn.Server):
                 self.force_exit = True
                 with anyio.move_on_after(CLOSING_SECONDS, shield=True):
                     await self.shutdown(sockets)
+
+    async def startup(self, sockets: list[socket] | None = None) -> None:
+        """Set up what is served, and listen.  It may be told to end meanwhile.
+
+        Raises:
+            Exception: What is served could not be set up.
+        """
+        beginning = asyncio.ensure_future(self._app.begin())
+        try:
+            while not (beginning.done() or self.should_exit):
+                await asyncio.wait((beginning,), timeout=SIGNAL_SECONDS)
+            if beginning.done():
+                beginning.result()
+                await super().startup(sockets)
+        finally:
+            if not self.started:
+                beginning.cancel()
+                with anyio.CancelScope(shield=True):
+                    await self._app.aclose()
 
     async def on_tick(self, counter: int) -> bool:
         """Whether it is to end."""
