@@ -27,7 +27,7 @@ from dedalus_mcp.client.auth.flight import Flight
 from dedalus_mcp.client.auth.grant import Flow, Grant, Proof
 from dedalus_mcp.client.auth.login import Login, alone, load, save
 from dedalus_mcp.client.auth.metadata import AuthorizationServerMetadata, TokenResponse
-from dedalus_mcp.client.auth.scopes import scopes_to_ask, union
+from dedalus_mcp.client.auth.scopes import scopes_to_ask
 from dedalus_mcp.client.auth.storage import TokenStorage
 from dedalus_mcp.client.auth.well_known import is_within, origin
 
@@ -35,6 +35,9 @@ __all__ = ("Holder", "Terms")
 
 HOPELESS = frozenset({"invalid_grant", "invalid_client", "unauthorized_client"})
 """What an authorization server says to a refresh token, or a client, that is good for nothing any more (B136)."""
+
+MAX_ASKED = 1024
+"""Scopes that are remembered as asked for; a server that names ever others is asked for them again."""
 
 Fetching = Callable[[str], AbstractAsyncContextManager[Fetcher]]
 
@@ -82,6 +85,9 @@ class Holder:
         self._found: Discovered | None = None
         self._asked: set[str] = set()  # scopes, in this run of the program
         self._granted: Login | None = None  # the last one that came of the grant itself
+        self._refreshed: Login | None = None  # the last one that came of refreshing
+        self._kept: Login | None = None  # what the storage held when it was last read or written
+        self._forgotten = 0  # how often
         self._reading: Flight[None] = Flight()
         self._flight: Flight[Login | None] = Flight()
         self._news: anyio.Event | None = None  # there is another login
@@ -125,6 +131,10 @@ class Holder:
         """Whether a login came of the grant, and there has been none since."""
         return login is not None and login is self._granted
 
+    def is_refreshed(self, login: Login | None) -> bool:
+        """Whether a login came of refreshing, here, and there has been none of these since."""
+        return login is not None and login is self._refreshed
+
     @property
     def asks_somebody(self) -> bool:
         """Whether a person takes part when a token is got."""
@@ -145,7 +155,7 @@ class Holder:
             used: The one that was refused.
             challenge: What the server said.
             revision: The protocol revision of the request.
-            anew: Whether refreshing has been tried.
+            anew: Whether it is as fresh as refreshing makes one.
             quiet: Whether nobody may be asked.
 
         Raises:
@@ -182,12 +192,13 @@ class Holder:
             AuthError: The storage fails.
         """
         self._asked.clear()
+        self._forgotten += 1
         await self._keep(None)
 
     # One at a time.
 
     async def _load(self) -> None:
-        self._login = await self._stored()
+        self._login = self._kept = await self._stored()
         self._read = True
 
     async def _renew_early(self, login: Login) -> Login:
@@ -257,6 +268,7 @@ class Holder:
             if elsewhere is not None and elsewhere.issuer == login.issuer:
                 return elsewhere
             form = {"grant_type": "refresh_token", "refresh_token": login.token.refresh_token or ""}
+            forgotten = self._forgotten
             try:
                 async with self._terms.fetching(self.server) as fetcher:
                     flow = self._flow(found, login.requested, fetcher)
@@ -265,14 +277,17 @@ class Holder:
                 if error.code in HOPELESS:
                     await self._keep(login.without_refresh())
                 raise
-            return await self._keep_new(login.renewed(token, self._terms.clock()))
+            self._refreshed = login.renewed(token, self._terms.clock())
+            if self._forgotten != forgotten:  # meanwhile: it serves this request, and is not kept
+                return self._refreshed
+            return await self._keep_new(self._refreshed)
 
     async def _newer(self) -> Login | None:
-        """Take a login that another process has got since, if there is one."""
+        """Take a login that another process has got since, if there is one; clocks do not tell."""
         stored = await self._stored()
-        if stored is None or (self._login is not None and stored.got_at <= self._login.got_at):
+        if stored is None or stored == self._kept:
             return None
-        self._login = stored
+        self._login = self._kept = stored
         return stored
 
     async def _stored(self) -> Login | None:
@@ -292,7 +307,9 @@ class Holder:
             server=found.server,
             lasting=grant.interactive,
         )
-        self._asked.update(union(scopes, challenged))
+        if len(self._asked) > MAX_ASKED:
+            self._asked.clear()
+        self._asked.update((*scopes, *challenged))
         async with self._terms.fetching(self.server) as fetcher:
             flow = self._flow(found, scopes, fetcher)
             token = await grant.obtain(flow)
@@ -334,6 +351,7 @@ class Holder:
             self._news.set()
             self._news = None
         await save(self._terms.storage, self._key, login)
+        self._kept = login
 
     @property
     def _key(self) -> str:

@@ -263,7 +263,7 @@ class _Attempt:
         self._refused += 1
         if self._refused > 1 and self._holder.is_granted(used):  # there is no fresher token than that
             return None
-        anew = self._refused > 1
+        anew = self._refused > 1 and self._holder.is_refreshed(used)  # else it is another process's, and perhaps old
         login = await self._holder.renew(used, challenge, revision=self._revision, anew=anew, quiet=self.quiet)
         return await self._holder.another(used) if login is None and self._waits else login
 

@@ -17,12 +17,20 @@ __all__ = ("scopes_to_ask", "union")
 
 OFFLINE = "offline_access"
 MAX_SCOPES = 256
-"""Scopes that are asked for at once; a URL holds no more."""
+MAX_CHARACTERS = 6000
+"""Scopes that are asked for at once, and characters of them in all; a URL holds no more."""
 
 
 def union(*several: Iterable[str]) -> tuple[str, ...]:
-    """Return all scopes, each once, in the order in which they come first."""
-    return tuple(dict.fromkeys(scope for scopes in several for scope in scopes if scope))[:MAX_SCOPES]
+    """Return all scopes, each once, in the order in which they come first, as far as a URL holds them."""
+    every = dict.fromkeys(scope for scopes in several for scope in scopes if scope)
+    room, chosen = MAX_CHARACTERS, list[str]()
+    for scope in every:
+        room -= len(scope)
+        if room < 0 or len(chosen) == MAX_SCOPES:
+            break
+        chosen.append(scope)
+    return tuple(chosen)
 
 
 def scopes_to_ask(

@@ -754,6 +754,58 @@ async def test_a_user_who_has_signed_in_for_another_process_is_not_asked_again(t
     assert len(scene.server.authorizations) == 2
 
 
+@pytest.mark.parametrize("old", ["ended", "revoked"])
+async def test_what_another_process_has_left_is_refreshed_where_it_is_too_old_as_well(tmp_path: Any, old: str) -> None:
+    """Nobody is asked to sign in as long as there is a token to refresh with."""
+    scene = Scene()
+    one, other = (scene.world.client(scene.auth(storage=FileTokenStorage(tmp_path / "tokens"))) for _ in range(2))
+    assert (await one.post(MCP)).status_code == OK
+    assert (await other.post(MCP)).status_code == OK
+    for _ in range(2):
+        scene.server.revoke_all()
+        scene.time += 4000 if old == "ended" else 10
+        assert (await one.post(MCP)).status_code == OK
+    scene.server.revoke_all()
+    scene.time += 4000 if old == "ended" else 10
+
+    assert (await other.post(MCP)).status_code == OK
+    assert scene.grants() == ["authorization_code", *["refresh_token"] * 3]
+    assert scene.server.reused == []
+
+
+async def test_another_processs_token_is_found_whatever_its_clock_says(tmp_path: Any) -> None:
+    """AUTH-49: a refresh token that is used twice looks stolen."""
+    scene, storage = Scene(), FileTokenStorage(tmp_path / "tokens")
+    one = scene.world.client(scene.auth(storage=storage, clock=lambda: 2_000_000.0))
+    other = scene.world.client(scene.auth(storage=storage, clock=lambda: 1_000_000.0))
+    assert (await one.post(MCP)).status_code == OK
+    for each in (other, one, other, one):
+        scene.server.revoke_all()
+        assert (await each.post(MCP)).status_code == OK
+
+    assert scene.grants() == ["authorization_code", *["refresh_token"] * 4]
+    assert scene.server.reused == []
+
+
+async def test_what_is_forgotten_while_it_is_refreshed_is_not_kept() -> None:
+    scene = Scene()
+    auth = scene.auth()
+    assert (await scene.visit(auth)).status_code == OK
+    scene.server.revoke_all()
+    answer = scene.world.hosts[AS]["/token"]
+
+    async def slow(request: httpx.Request) -> httpx.Response:
+        await auth.forget()
+        made = answer(request)
+        return made if isinstance(made, httpx.Response) else await made
+
+    scene.world.at(f"{AS}/token", slow)
+
+    assert (await scene.visit(auth)).status_code == OK
+    assert scene.grants() == ["authorization_code", "refresh_token"]
+    assert await scene.storage.load(f"token {MCP}") is None
+
+
 async def test_a_token_of_2025_03_26_is_for_the_whole_host() -> None:
     """That revision has no narrower word for it: HTTP+SSE has two addresses."""
     world = World()

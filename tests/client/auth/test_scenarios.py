@@ -223,6 +223,17 @@ async def test_a_server_that_wants_ever_more_is_given_up_as_well() -> None:
     assert len(scene.server.authorizations) == 3
 
 
+async def test_a_server_that_wants_ever_more_costs_no_more_than_a_url_holds() -> None:
+    """AUTH-44: neither the page to sign in nor what is remembered grows without end."""
+    scene, auth = Scene(), None
+    scene.guard.needs = lambda request: [f"scope-{len(scene.server.authorizations)}-{'x' * 1000}"]
+    auth = scene.auth()
+    for _ in range(5):
+        assert (await scene.visit(auth)).status_code == 403
+
+    assert max(len(asked.url) for asked in scene.world.asked) < 8000
+
+
 async def test_a_user_who_does_not_agree_to_more_is_not_asked_again() -> None:
     """AUTH-44: the operation fails, and the rest goes on."""
     scene = Scene(scope="mcp:basic", needs=for_tools)
