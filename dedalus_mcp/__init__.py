@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from dedalus_mcp.server.middleware import Incoming as Incoming
     from dedalus_mcp.server.middleware import Middleware as Middleware
     from dedalus_mcp.server.middleware import intercept as intercept
+    from dedalus_mcp.server.progress_telemetry import ProgressTelemetry as ProgressTelemetry
     from dedalus_mcp.server.server import MCPServer as MCPServer
     from dedalus_mcp.server.sessions import Session as Session
     from dedalus_mcp.server.specs import CapabilitySpec as CapabilitySpec
@@ -125,6 +126,7 @@ _HOME = {
     "MemoryCache": "dedalus_mcp.client.cache",
     "Middleware": "dedalus_mcp.server.middleware",
     "PingConfig": "dedalus_mcp.server.config",
+    "ProgressTelemetry": "dedalus_mcp.server.progress_telemetry",
     "PromptSpec": "dedalus_mcp.server.specs",
     "RequestTimeout": "dedalus_mcp.errors",
     "ResourceNotFound": "dedalus_mcp.errors",
@@ -203,6 +205,7 @@ __all__ = (
     "MemoryCache",
     "Middleware",
     "PingConfig",
+    "ProgressTelemetry",
     "PromptSpec",
     "RequestTimeout",
     "ResourceNotFound",

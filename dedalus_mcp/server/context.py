@@ -31,6 +31,7 @@ from dedalus_mcp.server.logs import Logs
 from dedalus_mcp.server.parked_call import ParkedCall
 from dedalus_mcp.server.polling import Polling
 from dedalus_mcp.server.progress import EMIT_HZ, ProgressTracker
+from dedalus_mcp.server.progress_telemetry import ProgressTelemetry
 from dedalus_mcp.server.steps import Steps
 from dedalus_mcp.session import Terms
 from dedalus_mcp.threads import home
@@ -77,14 +78,16 @@ def active_context() -> Context | None:
     return current.get(None)
 
 
-def progress(total: float | None = None, *, emit_hz: float = EMIT_HZ) -> ProgressTracker:
+def progress(
+    total: float | None = None, *, emit_hz: float = EMIT_HZ, telemetry: ProgressTelemetry | None = None
+) -> ProgressTracker:
     """Return the progress of the call that is being answered: see `Context.progress`.
 
     Raises:
         LookupError: No call is being answered here.
         ValueError: A number is not legal.
     """
-    return get_context().progress(total, emit_hz=emit_hz)
+    return get_context().progress(total, emit_hz=emit_hz, telemetry=telemetry)
 
 
 class Context(Lifespans[L_co, S_co], Asking, Cancelling, Logs, Polling):
@@ -309,7 +312,9 @@ class Context(Lifespans[L_co, S_co], Asking, Cancelling, Logs, Polling):
             for logger in loggers:
                 logger.removeHandler(handler)
 
-    def progress(self, total: float | None = None, *, emit_hz: float = EMIT_HZ) -> ProgressTracker:
+    def progress(
+        self, total: float | None = None, *, emit_hz: float = EMIT_HZ, telemetry: ProgressTelemetry | None = None
+    ) -> ProgressTracker:
         """Return what tells the client how far the call is, as often as that changes and at most so often.
 
         For ``async with``: ``async with ctx.progress(total=9) as bar: await bar.advance()``.
@@ -317,11 +322,12 @@ class Context(Lifespans[L_co, S_co], Asking, Cancelling, Logs, Polling):
         Args:
             total: What the progress rises to from 0; None if that is not known.
             emit_hz: How many notices a second there may be; the newest is always told.  0 for no bound.
+            telemetry: Who is told what becomes of it.
 
         Raises:
             ValueError: A number is not finite, or the rate is negative.
         """
-        return ProgressTracker(self, total, emit_hz)
+        return ProgressTracker(self, total, emit_hz, telemetry)
 
     @property
     def reported(self) -> float:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import anyio
 
 from dedalus_mcp.jsonrpc.tasks import Tasks
+from dedalus_mcp.server.progress_telemetry import ProgressTelemetry, Telling
 from dedalus_mcp.types import ProgressToken
 
 if TYPE_CHECKING:
@@ -43,15 +44,19 @@ class ProgressTracker:
         context: The call.
         total: What the progress rises to; None if that is not known.
         emit_hz: How many notices a second there may be; 0 for no bound.
+        telemetry: Who is told what becomes of it; None for nobody.
 
     Raises:
         ValueError: A number is not finite, or the rate is negative.
     """
 
-    def __init__(self, context: Context, total: float | None, emit_hz: float) -> None:
+    def __init__(
+        self, context: Context, total: float | None, emit_hz: float, telemetry: ProgressTelemetry | None = None
+    ) -> None:
         if not (math.isfinite(emit_hz) and emit_hz >= 0):
             raise ValueError(f"emit_hz is a number of notices a second, 0 or more, not {emit_hz!r}")
         self._context = context
+        self._telling = None if telemetry is None else Telling(telemetry, context)
         self._interval = 1 / emit_hz if emit_hz else 0.0
         self._value: float = 0
         self._total = _finite("total", total)
@@ -64,6 +69,8 @@ class ProgressTracker:
         self._scope = anyio.CancelScope()
 
     async def __aenter__(self) -> ProgressTracker:
+        if self._telling is not None:
+            self._telling.started(self._total)
         return self
 
     async def __aexit__(
@@ -78,6 +85,8 @@ class ProgressTracker:
             self._scope.cancel()
             with anyio.move_on_after(END_SECONDS, shield=True):
                 await self._tasks.wait()
+            if self._telling is not None:
+                self._telling.closed(self._value, self._total, error)
 
     @property
     def token(self) -> ProgressToken | None:
@@ -126,7 +135,10 @@ class ProgressTracker:
             return
         if anyio.current_time() >= self._told_at + self._interval:
             await self._tell()
-        elif not len(self._tasks):
+            return
+        if self._telling is not None:
+            self._telling.throttled(self._value)
+        if not len(self._tasks):
             self._tasks.start(self._tell_later)
 
     async def _tell_later(self) -> None:
@@ -147,7 +159,20 @@ class ProgressTracker:
             self._changed = False
             if self._value > self._context.reported:  # others may report for this call, too
                 self._told_at = anyio.current_time()
-                await self._context.report_progress(self._value, total=self._total, message=self._message)
+                await self._report(self._value, self._total, self._message)
+
+    async def _report(self, progress: float, total: float | None, message: str | None) -> None:
+        if self._telling is None:
+            await self._context.report_progress(progress, total=total, message=message)
+            return
+        token = None if self._context.cancel_reason is not None else self._context.progress_token
+        try:
+            await self._context.report_progress(progress, total=total, message=message)
+        except Exception as error:
+            self._telling.failed(progress, error)
+            raise
+        if token is not None:
+            self._telling.emitted(token, progress, total, message)
 
 
 def _finite(name: str, number: float | None) -> float | None:

@@ -14,6 +14,7 @@ from dedalus_mcp import (
     MCPClient,
     MCPClientGroup,
     MCPServer,
+    ProgressTelemetry,
     StdioServer,
     StreamableHttp,
     SyncMCPClient,
@@ -269,3 +270,11 @@ async def grouped(server: MCPServer) -> None:
         assert_type(group["a"], MCPClient)
         await group.add("b", server, timeuot=5)  # type: ignore[call-arg]
     MCPClientGroup({"a": server}, patiance=1)  # type: ignore[call-arg]
+
+
+async def measured(context: Context) -> None:
+    seen: list[float] = []
+    hooks = ProgressTelemetry(on_emit=lambda event: seen.append(event.progress))
+    async with context.progress(9, telemetry=hooks) as bar:
+        assert_type(await bar.advance(), float)
+    ProgressTelemetry(on_start=len)  # type: ignore[arg-type]
