@@ -5,6 +5,7 @@ Layer: L6.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Generator
 from contextlib import contextmanager
 
@@ -21,6 +22,8 @@ from dedalus_mcp.errors import (
 
 __all__ = ("excerpt", "told")
 
+logger = logging.getLogger("dedalus_mcp")
+
 MAX_EXCERPT = 200
 """Characters of what the upstream says that are handed on, or logged, within a sentence of ours."""
 
@@ -32,12 +35,14 @@ def excerpt(said: object) -> str:
 
 
 @contextmanager
-def told(name: str, *, modern: bool) -> Generator[None]:
+def told(name: str, *, modern: bool, masked: bool) -> Generator[None]:
     """Let whatever goes wrong on the way be an error that names the upstream server; its own errors stay theirs.
 
     Args:
         name: Of the proxy.
         modern: Whether our client speaks a revision that has all codes.
+        masked: Whether why a connection was lost, or not made, is for the log alone: it may name programs and
+            addresses of ours, and have what a program wrote on stderr.
 
     Raises:
         McpError: The server's own; or -32000, it is gone or cannot be reached; or -32603, it did not
@@ -50,14 +55,18 @@ def told(name: str, *, modern: bool) -> Generator[None]:
             raise McpError(METHOD_NOT_FOUND, error.message) from error
         raise
     except ConnectionLost as error:
-        raise McpError(
-            CONNECTION_CLOSED, f"{name!r:.80}: the upstream server is gone: {excerpt(error.reason)}"
-        ) from error
+        raise _lost(f"{name!r:.80}: the upstream server is gone", error.reason, masked=masked) from error
     except RequestTimeout as error:
         raise McpError(INTERNAL_ERROR, f"{name!r:.80}: the upstream server did not answer in time: {error}") from error
     except OSError as error:  # those of HTTP are among them
-        why = f"{name!r:.80}: the upstream server cannot be reached: {excerpt(error)}"
-        raise McpError(CONNECTION_CLOSED, why) from error
+        raise _lost(f"{name!r:.80}: the upstream server cannot be reached", error, masked=masked) from error
     except DedalusError as error:
         why = f"{name!r:.80}: the upstream server's answer is not legal: {excerpt(error)}"
         raise McpError(INTERNAL_ERROR, why) from error
+
+
+def _lost(what: str, why: object, *, masked: bool) -> McpError:
+    whole = f"{what}: {excerpt(why)}"
+    if masked:
+        logger.warning("%s", whole)
+    return McpError(CONNECTION_CLOSED, what if masked else whole)

@@ -117,7 +117,13 @@ def proxy(  # noqa: PLR0913 - who the server is, by keyword
     conduct_of(settings)  # raises here, and not when somebody connects
     given = isinstance(target, MCPClient)
     timeout = DEFAULT if given or "timeout" in settings else CALL_SECONDS
-    rules = Rules(0 if shared or given else max_connections, given=given, alike=_is_one_server(target), timeout=timeout)
+    rules = Rules(
+        0 if shared or given else max_connections,
+        given=given,
+        alike=_is_one_server(target),
+        timeout=timeout,
+        masked=config is None or config.mask_errors,
+    )
     return Proxy(
         _Way(target, settings, rules, required),
         name,

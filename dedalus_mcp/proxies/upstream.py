@@ -14,7 +14,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractContextManager, asynccontextmanager, suppress
 from typing import NamedTuple, TypeVar
 
 import anyio
@@ -57,12 +57,14 @@ class Rules(NamedTuple):
         given: Whether the one connection is somebody else's: it hears of no changes, and is not ended here.
         alike: Whether all connections lead to the same server; with stdio, each starts one of its own.
         timeout: How long a call may take; the client's own if not given.
+        masked: Whether our clients read nothing of why a connection was lost: see `ServerConfig.mask_errors`.
     """
 
     max_own: int
     given: bool
     alike: bool
     timeout: TimeoutLike | Default
+    masked: bool
 
 
 class Upstream:
@@ -112,7 +114,7 @@ class Upstream:
             McpError: The server's own error; see `told` for the others.
         """
         context, timeout = active_context(), self._rules.timeout
-        with told(self._name, modern=context is None or context.modern):
+        with self._told(modern=context is None or context.modern):
             if context is None:
                 return await (await self._main.client()).request(method, params, timeout=timeout)
             async with self._connection(context) as connection:
@@ -137,7 +139,7 @@ class Upstream:
         Raises:
             McpError: The server does not tell of it, or see `told`.
         """
-        with told(self._name, modern=True):
+        with self._told():
             async with self._watching:
                 if not self._watched[uri]:
                     await (await self._main.client()).subscribe_resource(uri)
@@ -154,7 +156,7 @@ class Upstream:
         Raises:
             McpError: See `told`.
         """
-        with told(self._name, modern=True):
+        with self._told():
             client = await self._main.client()
             theirs = client.server_capabilities
             kind = method.partition("/")[0]
@@ -163,6 +165,9 @@ class Upstream:
                 return
             read = {"tools": self._face.read_tools, "prompts": self._face.read_prompts}
             await read.get(kind, self._face.read_resources)(client)
+
+    def _told(self, *, modern: bool = True) -> AbstractContextManager[None]:
+        return told(self._name, modern=modern, masked=self._rules.masked)
 
     # Connections.
 
@@ -199,9 +204,9 @@ class Upstream:
             return OwnConnection(self._connect, context, ())
 
         async def connect(settings: ClientSettings) -> MCPClient:
-            told = self._telling(connection)
-            told.update(settings)
-            return await self._connect(told)
+            heard = self._telling(connection)
+            heard.update(settings)
+            return await self._connect(heard)
 
         connection = OwnConnection(connect, context, self._watched.keys())
         return connection

@@ -27,7 +27,7 @@ from dedalus_mcp.proxies.failures import MAX_EXCERPT, excerpt, told
     ],
 )
 def test_a_failure_on_the_way_names_the_proxy_and_the_reason(error: Exception, code: int, says: str) -> None:
-    with pytest.raises(McpError) as raised, told("front", modern=True):
+    with pytest.raises(McpError) as raised, told("front", modern=True, masked=False):
         raise error
 
     assert raised.value.code == code
@@ -35,9 +35,26 @@ def test_a_failure_on_the_way_names_the_proxy_and_the_reason(error: Exception, c
     assert says in raised.value.message
 
 
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        (ConnectionLost("'/opt/python' exited; the end of its stderr: password"), "is gone"),
+        (ConnectionRefusedError("http://10.0.0.1:80/"), "cannot be reached"),
+    ],
+)
+def test_why_a_connection_was_lost_is_for_the_log_alone_where_errors_are_masked(
+    error: Exception, says: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with pytest.raises(McpError) as raised, told("front", modern=True, masked=True):
+        raise error
+
+    assert raised.value.message == f"'front': the upstream server {says}"
+    assert f"'front': the upstream server {says}: {error}" in caplog.text
+
+
 def test_the_servers_own_error_stays_as_it_is() -> None:
     error = McpError(-31999, "m", {"a": 1})
-    with pytest.raises(McpError) as raised, told("front", modern=False):
+    with pytest.raises(McpError) as raised, told("front", modern=False, masked=True):
         raise error
 
     assert raised.value is error
@@ -46,7 +63,7 @@ def test_the_servers_own_error_stays_as_it_is() -> None:
 @pytest.mark.parametrize(("modern", "code"), [(True, MISSING_REQUIRED_CLIENT_CAPABILITY), (False, METHOD_NOT_FOUND)])
 def test_a_code_that_only_2026_07_28_has_is_another_elsewhere(modern: bool, code: int) -> None:
     """RPC-27."""
-    with pytest.raises(McpError) as raised, told("front", modern=modern):
+    with pytest.raises(McpError) as raised, told("front", modern=modern, masked=True):
         raise McpError(MISSING_REQUIRED_CLIENT_CAPABILITY, "needs sampling", {"requiredCapabilities": {}})
 
     assert raised.value.code == code
