@@ -85,8 +85,8 @@ async def load(storage: TokenStorage, key: str, kind: type[DocumentT]) -> Docume
     """
     try:
         kept = await storage.load(key)
-    except OSError as error:
-        raise AuthError(f"the token storage cannot be read: {error}") from error
+    except Exception as error:  # whatever a storage raises: it must not look as if the MCP server had failed
+        raise AuthError(f"the token storage cannot be read: {str(error) or type(error).__name__:.200}") from error
     if kept is None:
         return None
     try:
@@ -120,5 +120,5 @@ async def save(storage: TokenStorage, key: str, document: Document | None) -> No
     """
     try:
         await storage.save(key, None if document is None else msgspec.json.encode(document))
-    except OSError as error:
-        raise AuthError(f"the token storage cannot be written: {error}") from error
+    except Exception as error:
+        raise AuthError(f"the token storage cannot be written: {str(error) or type(error).__name__:.200}") from error

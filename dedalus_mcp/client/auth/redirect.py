@@ -160,22 +160,33 @@ class _Loopback:
         self._state: str | None = None
         self._answer: str | None = None
         self._answered = anyio.Event()
+        self._fault: AuthError | None = None
         self._room = anyio.CapacityLimiter(MAX_VISITORS)
 
     async def send(self, url: str, state: str) -> str:
         """See `Landing`."""
         self._state = state
-        try:
-            opened = await _opened(self._open_page, url)
-        except Exception as error:  # else it would look as if the MCP server could not be reached
-            raise AuthError(f"the page to sign in cannot be opened: {type(error).__name__}: {error!s:.200}") from error
-        if opened is False:
-            raise AuthError("there is no browser to sign in with; LoopbackRedirect(open_page=...) can show the page")
         with anyio.move_on_after(self._seconds):
-            await self._answered.wait()
-        if self._answer is None:
-            raise AuthError(f"nobody came back from {said(url.partition('?')[0])} within {self._seconds:.3g} s")
-        return self._answer
+            async with anyio.create_task_group() as group:
+                group.start_soon(self._open, url)  # some browsers are waited for until they are closed
+                await self._answered.wait()
+                group.cancel_scope.cancel()
+        if self._answer is not None:
+            return self._answer
+        if self._fault is not None:
+            raise self._fault
+        raise AuthError(f"nobody came back from {said(url.partition('?')[0])} within {self._seconds:.3g} s")
+
+    async def _open(self, url: str) -> None:
+        try:
+            if await _opened(self._open_page, url) is not False:
+                return
+            how = "LoopbackRedirect(open_page=...) can show the page"
+            self._fault = AuthError(f"there is no browser to sign in with; {how}")
+        except Exception as error:  # noqa: BLE001 - raised where the user is waited for
+            self._fault = AuthError(f"the page to sign in cannot be opened: {type(error).__name__}: {error!s:.200}")
+            self._fault.__cause__ = error
+        self._answered.set()
 
     async def welcome(self, stream: SocketStream) -> None:
         """Answer a visitor."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import threading
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -58,8 +59,14 @@ async def get(url: str) -> httpx.Response:
 
 async def test_a_user_is_sent_away_and_comes_back() -> None:
     pages: list[str] = []
+    sent = anyio.Event()
 
-    async with waiting(LoopbackRedirect(open_page=opened(pages))) as (landing, back):
+    async def open_page(url: str) -> None:
+        pages.append(url)
+        sent.set()
+
+    async with waiting(LoopbackRedirect(open_page=open_page)) as (landing, back):
+        await sent.wait()
         answer = await get(f"{landing.uri}?code=c&state=s3cret&iss=https%3A%2F%2Fas.example")
         assert await back() == f"{landing.uri}?code=c&state=s3cret&iss=https%3A%2F%2Fas.example"
 
@@ -183,14 +190,41 @@ async def test_a_page_that_cannot_be_opened_is_told_of(error: Exception) -> None
     assert caught.value.__cause__ is error
 
 
+async def test_a_browser_that_is_never_closed_keeps_nobody_waiting() -> None:
+    closed = threading.Event()
+
+    def open_page(url: str) -> None:
+        closed.wait(20)
+
+    try:
+        async with waiting(LoopbackRedirect(open_page=open_page)) as (landing, back):
+            await get(f"{landing.uri}?code=c&state=s3cret")
+            with anyio.fail_after(5):
+                assert (await back()).endswith("?code=c&state=s3cret")
+    finally:
+        closed.set()
+
+
+async def test_a_browser_that_never_opens_is_waited_for_no_longer_than_the_user() -> None:
+    async def open_page(url: str) -> None:
+        await anyio.sleep_forever()
+
+    async with LoopbackRedirect(open_page=open_page, seconds=0.01).listen(()) as landing:
+        with anyio.fail_after(5), pytest.raises(AuthError, match=r"nobody came back from .* within 0\.01 s"):
+            await landing.send(PAGE, "s3cret")
+
+
 async def test_a_page_may_be_opened_by_a_coroutine() -> None:
     pages: list[str] = []
+    sent = anyio.Event()
 
     async def open_page(url: str) -> None:
         await anyio.lowlevel.checkpoint()
         pages.append(url)
+        sent.set()
 
     async with waiting(LoopbackRedirect(open_page=open_page)) as (landing, back):
+        await sent.wait()
         await get(f"{landing.uri}?code=c&state=s3cret")
         await back()
 

@@ -332,6 +332,29 @@ async def test_a_token_that_cannot_be_kept_is_told_once_and_used() -> None:
     assert len(scene.server.authorizations) == 1
 
 
+class Broken(MemoryTokenStorage):
+    """A storage with a fault of its own."""
+
+    def __init__(self, *, reads: bool) -> None:
+        super().__init__()
+        self._reads = reads
+
+    async def load(self, key: str) -> bytes | None:
+        if not self._reads:
+            raise KeyError(key)
+        return await super().load(key)
+
+    async def save(self, key: str, value: bytes | None) -> None:
+        raise RuntimeError
+
+
+@pytest.mark.parametrize(("reads", "text"), [(False, "cannot be read: 'token"), (True, "cannot be written: Runtime")])
+async def test_whatever_a_storage_raises_is_an_error_of_the_storage(reads: bool, text: str) -> None:
+    """And not of the MCP server, which it would look like."""
+    with pytest.raises(AuthError, match=f"the token storage {text}"):
+        await Scene().visit(storage=Broken(reads=reads))
+
+
 async def test_what_is_forgotten_is_got_anew() -> None:
     scene = Scene()
     auth = scene.auth()
