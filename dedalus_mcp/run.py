@@ -26,6 +26,7 @@ from anyio.abc import TaskStatus
 from dedalus_mcp.jsonrpc.codec import Decoded
 from dedalus_mcp.jsonrpc.duplex import Conversation
 from dedalus_mcp.jsonrpc.peer import Peer
+from dedalus_mcp.jsonrpc.tasks import current_loop
 from dedalus_mcp.server.server import MCPServer
 from dedalus_mcp.session import ServerSession, Terms
 from dedalus_mcp.transport import Channel, Duplex, Host, Receiver, Target
@@ -55,11 +56,21 @@ LOOP_GRACE_SECONDS = 1.0
 
 def run(server: MCPServer, transport: Transport = "stdio", settings: Mapping[str, Any] | None = None) -> None:
     """Serve as a whole program: see `MCPServer.run`."""
+    if _loop_runs():
+        raise RuntimeError("an event loop runs in this thread already: `await server.serve(...)` serves in it")
     opened = _opened(server, transport, settings or {})
     if _is_host(opened) and getattr(opened, "workers", 1) > 1:
         cast("HttpServer", opened).prefork(Hosted(server), partial(_run_program, server))
     else:
         _run_program(server, opened)
+
+
+def _loop_runs() -> bool:
+    try:
+        current_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
 def _run_program(server: MCPServer, opened: Host | Target | Duplex) -> None:

@@ -19,15 +19,25 @@ from dedalus_mcp import (
     ResourceNotFound,
     StdioServer,
     StreamableHttp,
+    SyncMCPClient,
+    prompt,
     resource,
     resource_template,
     tool,
 )
-from dedalus_mcp.client.auth import BearerAuth, ClientCredentialsAuth
+from dedalus_mcp.client.auth import (
+    AuthConfigError,
+    AuthorizationCodeAuth,
+    BearerAuth,
+    ClientCredentialsAuth,
+    LoopbackRedirect,
+)
 from dedalus_mcp.testing import Recorder, check_conversation, mock_context
 
 URL = "http://127.0.0.1:1/mcp"
 MAKE: Any = MCPServer  # what is wrong for a type checker is what is tested
+CLIENT: Any = MCPClient
+SYNC: Any = SyncMCPClient
 CONNECT: Any = MCPClient.connect
 GROUP: Any = MCPClientGroup
 STDIO: Any = StdioServer
@@ -95,6 +105,10 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "settings": (lambda: GROUP({}, settings_of={}), TypeError, "settings_of is a function of a server's name, not"),
     "a storage": (lambda: credentials(client_secret="s", storage="tokens"), TypeError, "storage is a FileTokenStorage"),
     "a key": (lambda: credentials(private_key="pem"), TypeError, r"private_key= is a SigningKey\(...\), not str"),
+    "a secret of nobody": (lambda: AuthorizationCodeAuth(client_secret="s"), AuthConfigError, "needs the client_id="),
+    "a port to come back to": (lambda: LoopbackRedirect(port=-1), ValueError, "a port is a number from 0 to 65535"),
+    "a client by its class": (lambda: CLIENT(URL), TypeError, r"made by connecting: MCPClient\.connect\(target, ...\)"),
+    "a synchronous one": (lambda: SYNC(URL), TypeError, r"made by connecting: SyncMCPClient\.connect\(target, ...\)"),
     "one answer": (lambda: answering("eu"), TypeError, "answers are a list, or a plain function .* not 'eu'"),
     "a yes": (lambda: answering(True), TypeError, "answers are a list, or a plain function .* not True"),
     "one form": (lambda: answering({"region": "eu"}), TypeError, "answers are a list, or a plain function"),
@@ -128,6 +142,23 @@ async def test_arguments_that_are_no_mapping_are_refused_before_they_are_sent(wr
         with pytest.raises(TypeError, match="ref is a PromptReference or a ResourceTemplateReference, not"):
             await client.complete(wrong, "city", "R")
         assert (await client.call_tool("book", {"seat": 7})).text == "7"
+
+
+async def test_a_program_cannot_be_run_in_an_event_loop_and_the_text_says_what_can() -> None:
+    with pytest.raises(RuntimeError, match=r"runs in this thread already: `await server\.serve\(...\)`"):
+        MCPServer("s").run()
+
+
+async def test_a_prompts_argument_is_not_blamed_for_being_a_string() -> None:
+    @prompt
+    def summarize(limit: int) -> list[tuple[str, str]]:
+        return [("user", str(limit))]
+
+    server = MCPServer("s")
+    server.collect(summarize)
+
+    with pytest.raises(McpError, match=r"^Invalid arguments: limit: expected an integer$"):
+        await server.invoke_prompt("summarize", arguments={"limit": "ten"})
 
 
 async def test_a_conversation_is_kept_under_a_path_or_its_text(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import TracebackType
-from typing import Any, Self, TypeVar, Unpack, get_args
+from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, get_args
 
 import msgspec
 
@@ -65,6 +65,14 @@ PageT = TypeVar("PageT", bound=PaginatedResult)
 
 class MCPClient(ChangeRequests, ResourceRequests, CompletionRequests):
     """A client of one server, made by `connect`.  Usable and closable from any task of its event loop."""
+
+    if not TYPE_CHECKING:  # checkers tell what is missing
+
+        def __new__(cls, *parts: Any, **named: Any) -> MCPClient:
+            """Refuse what does not come from `connect`."""
+            if len(parts) + len(named) < 3:
+                raise TypeError("a client is made by connecting: MCPClient.connect(target, ...)")
+            return super().__new__(cls)
 
     def __init__(self, link: Link, agreement: Agreement, conduct: Conduct, server: str | None = None) -> None:
         self._requests = Requests(link, agreement, conduct, server)

@@ -60,7 +60,6 @@ class CompletionRequests:
                 prompt, template or argument.
             RequestTimeout, ConnectionLost, RemoteProtocolError: See `MCPClient.request`.
             TypeError: `ref` is no reference.
-            TypeError: `ref` is no reference.
         """
         if not isinstance(ref, PromptReference | ResourceTemplateReference):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers err
             raise TypeError(f"ref is a PromptReference or a ResourceTemplateReference, not {ref!r:.80}")

@@ -13,7 +13,7 @@ import inspect
 from collections.abc import Callable, Coroutine
 from functools import partial, update_wrapper
 from types import TracebackType
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar, Unpack, cast
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, Unpack, cast
 
 from anyio import to_thread
 
@@ -49,6 +49,14 @@ class SyncMCPClient:
     Its methods are those of `MCPClient`; the event loop that they need runs in a thread of its own.
     Handlers may be plain functions: they run in worker threads, and may use the client.
     """
+
+    if not TYPE_CHECKING:  # checkers tell what is missing
+
+        def __new__(cls, *parts: Any, **named: Any) -> SyncMCPClient:
+            """Refuse what does not come from `connect`."""
+            if len(parts) + len(named) < 2:
+                raise TypeError("a client is made by connecting: SyncMCPClient.connect(target, ...)")
+            return super().__new__(cls)
 
     def __init__(self, client: MCPClient, portal: Portal) -> None:
         self._client = client

@@ -85,7 +85,9 @@ def _decoded(arguments: Arguments, given: dict[str, Any]) -> dict[str, Any]:
     try:
         return arguments.decode(given)
     except InvalidArguments as error:
-        raise McpError(INVALID_PARAMS, f"Invalid arguments: {error}") from None
+        # They are all strings: that one is, is not what is wrong with it.
+        problems = "; ".join(each.removesuffix(", got a string") for each in error.problems)
+        raise McpError(INVALID_PARAMS, f"Invalid arguments: {problems}") from None
 
 
 def _takes_mapping(own: list[Parameter], declared: set[str]) -> bool:

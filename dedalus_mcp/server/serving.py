@@ -75,6 +75,7 @@ class Serving:
             TypeError: There is no such setting.
             ValueError: There is no such transport, or a setting's value is not legal.
             OSError: The address cannot be listened on.
+            RuntimeError: An event loop runs in this thread already; `serve` is for there.
         """
         from dedalus_mcp.run import run  # noqa: PLC0415 - the door: run knows the transports
 

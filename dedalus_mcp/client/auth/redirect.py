@@ -92,7 +92,7 @@ class LoopbackRedirect:
         seconds: How long the user may take.
 
     Raises:
-        ValueError: `host` is not this machine, or `path` is none.
+        ValueError: `host` is not this machine, or `port` or `path` is none.
     """
 
     def __init__(
@@ -106,6 +106,8 @@ class LoopbackRedirect:
     ) -> None:
         if not is_loopback(host):
             raise ValueError(f"a listener is on this machine, which {host!r:.80} is not")
+        if port not in range(65536):
+            raise ValueError(f"a port is a number from 0 to 65535, not {port!r:.40}")
         if not path.startswith("/") or not path.isascii() or not path.isprintable() or set(path) & set(" ?#"):
             raise ValueError(f"a path begins with a slash, unlike {path!r:.80}")
         self._host = host

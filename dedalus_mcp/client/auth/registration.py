@@ -67,7 +67,7 @@ class Registration:
         assertion: Makes signed statements, for `private_key_jwt`.
 
     Raises:
-        AuthConfigError: `client_metadata_url` is no https:// URL with a path.
+        AuthConfigError: There is a secret without an id; or `client_metadata_url` is no https:// URL with a path.
     """
 
     client_id: str | None = None
@@ -79,6 +79,8 @@ class Registration:
     assertion: Assertion | None = None
 
     def __post_init__(self) -> None:
+        if self.client_secret is not None and self.client_id is None:
+            raise AuthConfigError("client_secret= needs the client_id= that it belongs to")
         url = self.client_metadata_url
         if url is not None and (urlsplit(url).scheme != "https" or urlsplit(url).path in ("", "/")):
             raise AuthConfigError(f"client_metadata_url is an https:// URL with a path, not {said(url)}")
