@@ -16,6 +16,7 @@ from dedalus_mcp.jsonrpc.peer import Peer
 from dedalus_mcp.server.sampling_bounds import SamplingBoundsByPeer
 from tests.interaction.raw import Raw, serving
 from tests.server.stalled import Stalled
+from tests.transports.asgi import serving as web_serving
 from tests.virtual_time import virtual
 
 LIVE, IN_ROUNDS = "2025-11-25", "2026-07-28"
@@ -330,3 +331,44 @@ async def test_bounds_last_as_long_as_the_conversation() -> None:
     del one
     gc.collect()
     assert gone() is None
+
+
+async def test_over_http_the_bounds_are_those_of_the_session() -> None:
+    """Its requests come by connections of their own; other sessions have theirs."""
+    server = offering(max_concurrent=1, failure_threshold=1)
+    async with web_serving(server) as web:
+        client, other = await web.open(LIVE, ABLE), await web.open(LIVE, ABLE)
+        first, second = client.tool(1, "sample"), client.tool(2, "sample")
+        await anyio.sleep(1)
+        asked, waits = (first, second) if first.messages else (second, first)
+        assert waits.messages == []
+        question = await asked.message()
+        await client.say({"jsonrpc": "2.0", "id": question["id"], "error": {"code": -1, "message": "No"}}).ended()
+        assert text(await asked.reply()) == "No"
+        assert "is not asked" in text(await waits.reply())
+        assert "is not asked" in text(await client.tool(3, "sample").reply())
+
+        call = other.tool(1, "sample")
+        await other.answer((await call.message())["id"], REPLY)
+        assert text(await call.reply()) == "m"
+
+
+@tool
+def threaded(ctx: Context) -> str:
+    return ctx.wait(ctx.sample("Hello")).model
+
+
+async def test_a_plain_function_waits_for_its_place_like_any_other() -> None:
+    server = MCPServer("test", config=ServerConfig(sampling=SamplingConfig(max_concurrent=1), worker_threads=1))
+    server.collect(threaded)
+    async with connected(server) as raw:
+        for id in (1, 2, 3):
+            await begin(raw, id, "threaded")
+        done = 0
+        while done < 3:
+            message = await raw.hear()
+            if "method" in message:
+                await answer(raw, message)
+            else:
+                done += 1
+                assert text(message) == "m"
