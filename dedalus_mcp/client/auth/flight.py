@@ -10,6 +10,7 @@ Layer: L4.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from types import TracebackType
 from typing import Generic, TypeVar
 
 import anyio
@@ -35,7 +36,7 @@ class Flight(Generic[T]):
             current = self._current
             await current.over.wait()
             if current.error is not None:
-                raise current.error
+                raise current.error.with_traceback(current.trace)  # else it grows with each that raises it
             if current.results:
                 return current.results[0]
         current = self._current = _Current()
@@ -43,7 +44,7 @@ class Flight(Generic[T]):
             result = await work()
             current.results.append(result)
         except Exception as error:
-            current.error = error
+            current.error, current.trace = error, error.__traceback__
             raise
         finally:
             self._current = None
@@ -58,3 +59,4 @@ class _Current(Generic[T]):
         self.over = anyio.Event()
         self.results: list[T] = []
         self.error: Exception | None = None
+        self.trace: TracebackType | None = None

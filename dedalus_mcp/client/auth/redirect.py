@@ -12,8 +12,9 @@ from __future__ import annotations
 import inspect
 import logging
 import webbrowser
-from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from collections import deque
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
 from typing import Any, Protocol
 from urllib.parse import parse_qsl, urlsplit
 
@@ -34,8 +35,8 @@ SECONDS = 300.0
 """How long a user may take."""
 
 MAX_HEAD = 32 * 1024
-MAX_VISITORS = 8
-"""Connections to the listener at once; a browser opens one or two."""
+MAX_VISITORS = 32
+"""Connections to the listener at once; a browser opens one or two.  Who came first has to go for one more."""
 
 VISITOR_SECONDS = 10.0
 
@@ -163,7 +164,7 @@ class _Loopback:
         self._answer: str | None = None
         self._answered = anyio.Event()
         self._fault: AuthError | None = None
-        self._room = anyio.CapacityLimiter(MAX_VISITORS)
+        self._visitors: deque[anyio.CancelScope] = deque()
 
     async def send(self, url: str, state: str) -> str:
         """See `Landing`."""
@@ -193,10 +194,21 @@ class _Loopback:
     async def welcome(self, stream: SocketStream) -> None:
         """Answer a visitor."""
         async with stream:
-            with suppress(anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
-                with anyio.move_on_after(VISITOR_SECONDS):
-                    async with self._room:
-                        await self._answer_to(stream)
+            gone = suppress(anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError, OSError)
+            with gone, self._visit():
+                await self._answer_to(stream)
+
+    @contextmanager
+    def _visit(self) -> Generator[None]:
+        with anyio.move_on_after(VISITOR_SECONDS) as scope:
+            self._visitors.append(scope)
+            if len(self._visitors) > MAX_VISITORS:
+                self._visitors.popleft().cancel()
+            try:
+                yield
+            finally:
+                with suppress(ValueError):  # it had to go
+                    self._visitors.remove(scope)
 
     async def _answer_to(self, stream: SocketStream) -> None:
         try:
@@ -208,9 +220,11 @@ class _Loopback:
         if self._is_the_user(method, target):
             query = target.partition("?")[2]
             title = "Not signed in" if "error" in dict(parse_qsl(query, max_num_fields=64)) else "Done"
-            await stream.send(_page("200 OK", title, "You can close this page and go back to the program."))
             self._answer = self._answer or f"{self.uri}?{query}"
-            self._answered.set()
+            try:
+                await stream.send(_page("200 OK", title, "You can close this page and go back to the program."))
+            finally:  # they have come back, whether they see that or not
+                self._answered.set()
         else:
             await stream.send(_page("404 Not Found", "Nothing here", "This address waits for somebody else."))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import traceback
+
 import anyio
 import pytest
 from anyio import wait_all_tasks_blocked
@@ -62,6 +64,28 @@ async def test_those_who_come_meanwhile_share_the_failure() -> None:
     assert work.begun == 1
     work.fails = False
     assert await flight.run(work) == 2
+
+
+async def test_an_error_of_many_tells_each_of_them_what_happened_once() -> None:
+    """Not where all the others raised it: a log of a hundred calls would have ten thousand lines of that."""
+    flight, work = Flight[int](), Work()
+    work.fails = True
+    lengths: list[int] = []
+
+    async def run() -> None:
+        try:
+            await flight.run(work)
+        except ValueError as error:
+            lengths.append(len(list(traceback.walk_tb(error.__traceback__))))
+
+    async with anyio.create_task_group() as group:
+        for _ in range(50):
+            group.start_soon(run)
+        await wait_all_tasks_blocked()
+        work.go.set()
+
+    assert len(lengths) == 50
+    assert max(lengths) <= 5
 
 
 async def test_one_of_those_who_wait_takes_over_where_the_first_is_cancelled() -> None:
