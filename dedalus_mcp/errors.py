@@ -30,11 +30,12 @@ Source: JSON-RPC 2.0, section 5.1 (https://www.jsonrpc.org/specification#error_o
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
-from typing import Any, Self, TypeVar, overload
+from typing import Any, Self, overload
 
 import msgspec
+
+from dedalus_mcp.official_error import also_official, own_class, restore
 
 __all__ = (
     "CONNECTION_CLOSED",
@@ -182,12 +183,10 @@ class McpError(DedalusError):
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Decide, when raising, whether the official package is there to be pleased."""
-        return super().__new__(_also_official(cls), *args)
+        return super().__new__(also_official(cls, DedalusError), *args)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Made again without __init__, whose arguments a subclass may have changed.
-        own = vars(type(self)).get("_bridged", type(self))
-        return _restore, (own, self.args), self.__dict__
+        return restore, (own_class(self), self.args), self.__dict__
 
     def __str__(self) -> str:
         return self.error.message
@@ -306,10 +305,10 @@ class MCPConnectionError(DedalusError, ConnectionError):
         status_code: The status of the server's answer; None if there was none.
 
     Attributes:
-        message: See above.
-        status_code: See above.
+        message, status_code: See above.
         retry_after: How many seconds the server asks to wait; None if it does not say.
         error: The JSON-RPC error in the answer; None if there is none.
+        www_authenticate: What it would take, in the server's words (401, 403); None if it does not say.
         begun: The server took the request, and then its answer was lost: the call may have run.
     """
 
@@ -319,6 +318,7 @@ class MCPConnectionError(DedalusError, ConnectionError):
         self.status_code = status_code
         self.retry_after: float | None = None
         self.error: ErrorData | None = None
+        self.www_authenticate: str | None = None
         self.begun = False
 
     def __str__(self) -> str:
@@ -330,23 +330,11 @@ class BadRequestError(MCPConnectionError):
 
 
 class AuthRequiredError(MCPConnectionError):
-    """The server wants to know who asks (401).
-
-    Attributes:
-        www_authenticate: How, in its own words (RFC 9110, 11.6.1); None if it does not say.
-    """
-
-    www_authenticate: str | None = None
+    """The server wants to know who asks (401)."""
 
 
 class ForbiddenError(MCPConnectionError):
-    """The server does not let this client do that (403).
-
-    Attributes:
-        www_authenticate: What it would take, in its own words, such as more scopes; None if it does not say.
-    """
-
-    www_authenticate: str | None = None
+    """The server does not let this client do that (403)."""
 
 
 class SessionExpiredError(MCPConnectionError):
@@ -410,26 +398,3 @@ class ToolError(DedalusError):
     def __str__(self) -> str:
         code = getattr(self.code, "value", self.code)  # an Enum member stands for its value
         return f"{self.message}" if code is None else f"[{code}] {self.message}"  # a message may be anything
-
-
-_E = TypeVar("_E", bound="McpError")
-_bridges: dict[tuple[type, type], type] = {}
-
-
-def _also_official(cls: type[_E]) -> type[_E]:
-    """`cls`, or a subclass of it that is also the official package's error, if that is imported."""
-    module = sys.modules.get("mcp.shared.exceptions")
-    official: Any = getattr(module, "McpError", None) or getattr(module, "MCPError", None)
-    if official is None or issubclass(cls, official) or issubclass(official, DedalusError):
-        return cls
-    if (cls, official) not in _bridges:
-        members = {"__module__": cls.__module__, "__qualname__": cls.__qualname__, "_bridged": cls}
-        try:
-            _bridges[cls, official] = type(cls.__name__, (cls, official), members)
-        except TypeError:  # a class that cannot be subclassed just so; raising it must work all the same
-            _bridges[cls, official] = cls
-    return _bridges[cls, official]
-
-
-def _restore(cls: type[McpError], args: tuple[Any, ...]) -> McpError:
-    return cls.__new__(cls, *args)

@@ -1,15 +1,11 @@
-"""The error tree, and `McpError` by itself and beside a package that looks like the official one.
-
-`interop/test_official_errors.py` has it beside the real one.
-"""
+"""The error tree, and `McpError` by itself."""
 
 from __future__ import annotations
 
 import copy
 import enum
 import pickle
-import sys
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -65,6 +61,11 @@ def test_every_form_of_construction_makes_the_same_error(error: McpError) -> Non
     assert (error.code, error.message, error.data) == (-32602, "Bad", DATA)
     assert error.args == (-32602, "Bad", DATA)
     assert str(error) == "Bad"
+
+
+def test_what_has_no_code_makes_no_error() -> None:
+    with pytest.raises(TypeError, match="McpError takes a code and a message, or an ErrorData, not 'x'"):
+        McpError("x")  # type: ignore[call-overload]
 
 
 def test_data_may_be_left_out() -> None:
@@ -144,71 +145,6 @@ def test_deep_copy_does_not_share_the_data() -> None:
     copy.deepcopy(error).data["list"].append(1)
 
     assert error.data == {"list": []}
-
-
-class First(Exception):
-    """Shaped like the error of the official package 1.x."""
-
-    def __init__(self, error: object) -> None:
-        super().__init__(error)
-        self.error = error
-
-
-class Second(Exception):
-    """Shaped like the error of the official package 2.x."""
-
-    def __init__(self, code: int, message: str, data: object = None) -> None:
-        super().__init__(code, message, data)
-        self.error = (code, message, data)
-
-
-@pytest.fixture(params=[("McpError", First), ("MCPError", Second)], ids=["1.x", "2.x"])
-def official(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> type[Exception]:
-    name: str = request.param[0]
-    error: type[Exception] = request.param[1]
-    module = ModuleType("mcp.shared.exceptions")
-    setattr(module, name, error)
-    monkeypatch.setitem(sys.modules, module.__name__, module)
-    return error
-
-
-@pytest.mark.parametrize("kind", [McpError, NoActiveCall])
-def test_beside_the_official_package_an_error_is_also_its_error(
-    kind: type[McpError], official: type[Exception]
-) -> None:
-    with pytest.raises(official) as caught:
-        raise kind(-32602, "Bad", DATA)
-
-    assert isinstance(caught.value, kind)
-    assert caught.value.error == ErrorData(-32602, "Bad", DATA)
-    assert caught.value.args == (-32602, "Bad", DATA)
-    assert type(caught.value) is type(kind(1, "Other"))
-
-
-def test_beside_the_official_package_a_subclass_and_its_copies_are_too(official: type[Exception]) -> None:
-    error = SeatTaken("12A")
-
-    for again in (error, copy.copy(error), pickle.loads(pickle.dumps(error))):
-        assert isinstance(again, official)
-        assert isinstance(again, SeatTaken)
-        assert (again.seat, again.message) == ("12A", "Seat 12A is taken")
-
-
-def test_a_class_that_cannot_be_subclassed_is_raised_as_it_is(official: type[Exception]) -> None:
-    class Final(McpError):
-        def __init_subclass__(cls) -> None:
-            raise TypeError("final")
-
-    assert type(Final(1, "x")) is Final
-    assert not isinstance(Final(1, "x"), official)
-
-
-def test_our_own_stand_in_is_not_taken_for_the_official_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    module = ModuleType("mcp.shared.exceptions")
-    monkeypatch.setattr(module, "McpError", McpError, raising=False)
-    monkeypatch.setitem(sys.modules, module.__name__, module)
-
-    assert type(NoActiveCall(1, "x")) is NoActiveCall
 
 
 @pytest.mark.parametrize(
