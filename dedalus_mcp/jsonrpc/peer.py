@@ -101,7 +101,7 @@ class Peer:
         )
         self._ours = OurCalls(self._exchange)
         self._theirs = TheirCalls(self._exchange, handler)
-        self._at_end: tuple[Callable[[], None], ...] = ()
+        self._at_end: tuple[Callable[[], None], ...] | None = ()  # None once it is closed
 
     # What comes in.
 
@@ -271,8 +271,11 @@ class Peer:
     # The end.
 
     def at_end(self, leave: Callable[[], None]) -> None:
-        """Call `leave` when the conversation is closed; it must not raise."""
-        self._at_end = (*self._at_end, leave)
+        """Call `leave` when the conversation is closed; at once, if a handler has outlived it.  It must not raise."""
+        if self._at_end is None:
+            leave()
+        else:
+            self._at_end = (*self._at_end, leave)
 
     def lose(self, reason: str) -> None:
         """Nothing can come any more: fail our open calls; theirs go on, unless they wait for more.  Idempotent."""
@@ -284,8 +287,8 @@ class Peer:
         self.lose(reason)
         for call in self._exchange.close(reason)[1]:
             call.cancel(reason)
-        leaving, self._at_end = self._at_end, ()
-        for leave in leaving:
+        leaving, self._at_end = self._at_end, None
+        for leave in leaving or ():
             leave()
 
     async def idle(self) -> None:

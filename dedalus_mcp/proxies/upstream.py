@@ -176,15 +176,16 @@ class Upstream:
         """Give the connection that carries a call."""
         main = await self._main.client()
         logs = context.terms.log_level is not None and main.server_capabilities.logging is not None
-        if not self._rules.max_own or (main.revision in MODERN and not logs):
+        peer = context.peer
+        spared = main.revision in MODERN and (not logs or (self._full and peer not in self._own))  # logs are no need
+        if not self._rules.max_own or spared:
             yield self._main
             return
-        peer = context.peer
         if context.call.channel.carrier is None or (context.terms.lasting and not context.modern):
-            if peer not in self._own:
-                self._own[peer] = self._new(context)
+            if (own := self._own.get(peer)) is None:
+                self._own[peer] = own = self._new(context)
                 peer.at_end(lambda: self._leave(peer))
-            yield self._own[peer]
+            yield own
             return
         connection = self._new(context)
         self._for_one_call += 1
@@ -195,8 +196,12 @@ class Upstream:
             with anyio.CancelScope(shield=True):
                 await connection.aclose()
 
+    @property
+    def _full(self) -> bool:
+        return len(self._own) + self._for_one_call >= self._rules.max_own
+
     def _new(self, context: Context) -> OwnConnection:
-        if len(self._own) + self._for_one_call >= self._rules.max_own:
+        if self._full:
             raise McpError(
                 INTERNAL_ERROR, f"Too many connections to the upstream server: {self._rules.max_own} are the limit"
             )

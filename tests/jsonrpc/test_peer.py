@@ -346,5 +346,7 @@ async def test_whoever_wants_to_know_the_end_is_told_once() -> None:
         conversation.peer.at_end(lambda: told.append("first"))
         conversation.peer.at_end(lambda: told.append("second"))
     conversation.peer.close("once more")
+    conversation.peer.at_end(lambda: told.append("too late"))  # by a handler that has outlived it
+    conversation.peer.close("and again")
 
-    assert sorted(told) == ["first", "second"]
+    assert sorted(told) == ["first", "second", "too late"]

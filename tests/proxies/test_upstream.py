@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 import pytest
 
-from dedalus_mcp import MCPClient, McpError, MCPServer, ServerConfig, proxy, tool
+from dedalus_mcp import CallNext, Context, Incoming, MCPClient, McpError, MCPServer, ServerConfig, proxy, tool
 from dedalus_mcp.errors import CONNECTION_CLOSED, INTERNAL_ERROR, RemoteProtocolError
 from dedalus_mcp.types import ElicitRequestParams
 from tests.client.counting import back_to, living_tasks
@@ -17,6 +17,7 @@ from tests.interaction.raw import Raw, Scripted
 from tests.interaction.reach import PATIENCE, Heard, script, text_of
 from tests.proxies.line import Line
 from tests.proxies.scripted import legacy, text
+from tests.transports import asgi
 from tests.transports.test_http_client import serving as web_serving
 
 ERAS = ("2025-11-25", "2026-07-28")
@@ -198,6 +199,56 @@ async def test_one_client_too_many_is_told_the_limit_and_the_others_go_on() -> N
             async with MCPClient.connect(server) as four:
                 assert text_of(await four.call_tool("count")) == "1"
             assert text_of(await one.call_tool("count")) == "2"
+
+
+@tool
+async def tell(ctx: Context) -> str:
+    await ctx.info("here")
+    return "told"
+
+
+async def test_one_client_too_many_of_a_modern_server_has_no_logs_and_all_else() -> None:
+    server = proxy(offering(tell), revision="2026-07-28", max_connections=1)
+    first, second = Heard[Any](), Heard[Any]()
+    with anyio.fail_after(PATIENCE):
+        async with (
+            MCPClient.connect(server, revision="2025-11-25", logging=first) as one,
+            MCPClient.connect(server, revision="2025-11-25", logging=second) as two,
+        ):
+            for client in (one, two, one):
+                assert text_of(await client.call_tool("tell")) == "told"
+            await first.wait(2)
+
+    assert second.values == []
+
+
+async def test_a_call_that_outlives_its_session_leaves_no_connection_behind() -> None:
+    upstream = offering(named("a"))
+    server = proxy(upstream, revision="2025-11-25")
+    there, may_pass, over = anyio.Event(), anyio.Event(), anyio.Event()
+
+    @server.middleware.add
+    async def shielded(incoming: Incoming, call_next: CallNext) -> Any:
+        if incoming.method != "tools/call":
+            return await call_next()
+        with anyio.CancelScope(shield=True):
+            there.set()
+            await may_pass.wait()
+            try:
+                return await call_next()
+            finally:
+                over.set()
+
+    with anyio.fail_after(PATIENCE):
+        async with asgi.serving(server) as web:
+            client = await web.open("2025-11-25")
+            client.tool(1, "a")
+            await there.wait()
+            await client.delete()
+            may_pass.set()
+            await over.wait()
+            while len(upstream.active_sessions()) > 1:  # the one for all stays
+                await anyio.lowlevel.checkpoint()
 
 
 # What is asked on them, by servers that ours are not.
