@@ -94,12 +94,17 @@ async def put(
     if timeout is not None and timeout is not UNSET:
         with legally:
             Timeout(timeout)
-    ask = partial(_ask, call, method, question, timeout)
+    ask = partial(_ask if within is None else _ask_in_turn, call, method, question, timeout)
     running = turn.get()
     if running is None:
         return await (ask() if within is None else within(ask))
     async with running.suspended():
         return await (ask() if within is None else within(ask))
+
+
+async def _ask_in_turn(call: AskingCall, method: Method[P, R], question: Question, timeout: Seconds) -> R:
+    await ready(call, question.required)  # it may be over since
+    return await _ask(call, method, question, timeout)
 
 
 async def _ask(call: AskingCall, method: Method[P, R], question: Question, timeout: Seconds) -> R:

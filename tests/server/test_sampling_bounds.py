@@ -247,6 +247,33 @@ async def test_what_is_no_fault_of_the_client_does_not_count() -> None:
         assert text(await raw.reply(3)) == "m"
 
 
+async def test_who_outlives_his_call_while_he_waits_for_a_place_asks_no_more() -> None:
+    told: list[str] = []
+
+    async def later(ctx: Context) -> None:
+        try:
+            await ctx.sample("Hello")
+        except AskFailed as error:
+            told.append(str(error))
+
+    @tool
+    async def short(ctx: Context) -> str:
+        group.start_soon(later, ctx)
+        await anyio.sleep(1)
+        return "done"
+
+    server = offering(max_concurrent=1)
+    server.collect(short)
+    async with anyio.create_task_group() as group, connected(server) as raw:
+        await begin(raw, 1, timeout=100)
+        question = await raw.hear()
+        assert text(await raw.tool(2, "short")) == "done"
+        await answer(raw, question)
+        assert [text(reply) for reply in await heard(raw)] == ["m"]
+
+    assert told == ["Sampling needs an active request: call it while a handler runs"]
+
+
 async def test_every_client_has_bounds_of_its_own_and_forms_have_none() -> None:
     server = offering(max_concurrent=1, failure_threshold=1)
     async with connected(server) as bad, connected(server) as good:
