@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from dedalus_mcp.types.content import ContentBlock
+from dedalus_mcp.types.content import ContentBlock, TextContent
 from dedalus_mcp.types.icons import Icon
 from dedalus_mcp.types.messages import (
     BaseMetadata,
@@ -80,6 +80,11 @@ class PromptMessage(Wire, frozen=True, kw_only=True):
 
     role: Role
     content: ContentBlock
+
+    @property
+    def text(self) -> str:
+        """Its text; empty if it is something else."""
+        return self.content.text if isinstance(self.content, TextContent) else ""
 
 
 class GetPromptResult(Result, frozen=True, kw_only=True):

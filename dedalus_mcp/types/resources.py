@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
-from dedalus_mcp.types.content import Annotations, AnyResourceContents, Resource
+from dedalus_mcp.types.content import Annotations, AnyResourceContents, Resource, TextResourceContents
 from dedalus_mcp.types.icons import Icon
 from dedalus_mcp.types.messages import (
     BaseMetadata,
@@ -69,6 +69,11 @@ class ReadResourceResult(CacheableResult, frozen=True, kw_only=True):
     """What is in a resource; several contents when it has parts."""
 
     contents: list[AnyResourceContents]
+
+    @property
+    def text(self) -> str:
+        """The contents that are text, joined by line breaks; empty without any."""
+        return "\n".join([each.text for each in self.contents if isinstance(each, TextResourceContents)])
 
 
 class SubscribeRequestParams(RequestParams, frozen=True, kw_only=True):

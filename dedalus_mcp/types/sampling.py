@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from dedalus_mcp.types.content import SamplingMessageContentBlock
+from dedalus_mcp.types.content import SamplingMessageContentBlock, TextContent
 from dedalus_mcp.types.messages import Meta, RequestParams, Role
 from dedalus_mcp.types.tasks import TaskMetadata
 from dedalus_mcp.types.tools import Tool
@@ -58,6 +58,12 @@ class SamplingMessage(Wire, frozen=True, kw_only=True):
     role: Role
     content: SamplingMessageContentBlock | list[SamplingMessageContentBlock]
     meta: Meta | None = msgspec.field(default=None, name="_meta")
+
+    @property
+    def text(self) -> str:
+        """The text blocks, joined by line breaks; empty without any."""
+        blocks = self.content if isinstance(self.content, list) else [self.content]
+        return "\n".join([block.text for block in blocks if isinstance(block, TextContent)])
 
 
 class CreateMessageRequestParams(RequestParams, frozen=True, kw_only=True):

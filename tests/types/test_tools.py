@@ -32,3 +32,18 @@ def test_the_text_of_a_result_is_its_text_blocks_on_lines_of_their_own() -> None
 
     assert result.text == "a\nb"
     assert types.CallToolResult().text == ""
+
+
+def test_the_text_of_messages_and_resources_is_read_alike() -> None:
+    image = types.ImageContent(data="", mimeType="image/png")
+    text = types.TextContent(text="a")
+    blob = types.BlobResourceContents(uri="a://b", blob="")
+    page = types.TextResourceContents(uri="a://b", text="a")
+
+    assert types.PromptMessage(role="user", content=text).text == "a"
+    assert types.PromptMessage(role="user", content=image).text == ""
+    assert types.SamplingMessage(role="user", content=text).text == "a"
+    assert types.SamplingMessage(role="user", content=[text, image, text]).text == "a\na"
+    assert types.CreateMessageResult(role="assistant", content=image, model="m").text == ""
+    assert types.ReadResourceResult(contents=[page, blob, page]).text == "a\na"
+    assert types.ReadResourceResult(contents=[]).text == ""
