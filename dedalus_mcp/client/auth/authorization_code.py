@@ -9,13 +9,15 @@ Source: OAuth 2.1, 4.1; MCP 2026-07-28, basic/authorization.
 from __future__ import annotations
 
 from typing import Unpack
+from urllib.parse import urlsplit
 
 from dedalus_mcp.client.auth.authorization_request import AuthorizationRequest
-from dedalus_mcp.client.auth.failures import TokenError, said
+from dedalus_mcp.client.auth.failures import AuthConfigError, TokenError, said
 from dedalus_mcp.client.auth.grant import Flow
 from dedalus_mcp.client.auth.metadata import ClientMetadata, TokenResponse
 from dedalus_mcp.client.auth.oauth import OAuth, OAuthOptions
 from dedalus_mcp.client.auth.pkce import check_support
+from dedalus_mcp.client.auth.reach import is_loopback
 from dedalus_mcp.client.auth.redirect import LoopbackRedirect, Redirect
 from dedalus_mcp.client.auth.registration import Registration
 from dedalus_mcp.client.auth.token_endpoint import ClientCredentials
@@ -54,6 +56,7 @@ class AuthorizationCode:
             check_support(flow.server)
         preferred = await self._registration.redirect_uris(flow)
         async with self._redirect.listen(preferred) as landing:
+            _check(landing.uri)
             client = await self._registration.client(flow, landing.uri)
             resource = {} if flow.resource is None else {"resource": flow.resource}
             request = AuthorizationRequest.to(
@@ -69,6 +72,15 @@ class AuthorizationCode:
             "code_verifier": request.verifier,
         }
         return await flow.token(form, client)
+
+
+def _check(redirect_uri: str) -> None:
+    """Refuse to let a code come back where others could read it (AUTH-47)."""
+    parts = urlsplit(redirect_uri)
+    if parts.scheme != "https" and not (parts.scheme == "http" and is_loopback(parts.hostname or "")):
+        raise AuthConfigError(
+            f"users cannot come back to {said(redirect_uri)}: legal are https:// URLs, and http:// on this machine"
+        )
 
 
 class AuthorizationCodeAuth(OAuth):

@@ -130,6 +130,18 @@ async def test_a_web_application_says_that_it_is_one() -> None:
     assert b'"application_type":"web"' in scene.server.registered[0].content
 
 
+@pytest.mark.parametrize(
+    "uri", ["http://app.example/callback", "http://10.0.0.1/callback", "app:/callback", "callback"]
+)
+async def test_a_code_comes_back_by_tls_or_on_this_machine(uri: str) -> None:
+    """AUTH-47."""
+    scene = Scene()
+
+    with pytest.raises(AuthConfigError, match="legal are https:// URLs, and http:// on this machine"):
+        await scene.visit(redirect=scene.world.redirect(uri))
+    assert scene.server.registered == scene.server.authorizations == []
+
+
 async def test_a_server_that_refuses_to_register_is_quoted() -> None:
     """AUTH-29."""
     scene = Scene()
