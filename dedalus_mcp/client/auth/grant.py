@@ -100,7 +100,7 @@ class Flow:
             token = read_token(answer.status, answer.body, answer.url)
         except TokenError as error:
             if error.code == "invalid_client":  # the server has forgotten who registered there
-                await save(self.storage, client_key(self.server.issuer), None)
+                await save(self.storage, client_key(self.server.issuer, self.url), None)
             raise
         return self._checked(token, answer.url)
 

@@ -72,9 +72,13 @@ class Login(Document, frozen=True, kw_only=True):
         return msgspec.structs.replace(self, token=msgspec.structs.replace(self.token, refresh_token=None))
 
 
-def client_key(issuer: str) -> str:
-    """Return the key under which a storage keeps a dynamic registration: it belongs to one issuer (AUTH-30)."""
-    return f"client {issuer}"
+def client_key(issuer: str, server: str) -> str:
+    """Return the key under which a storage keeps a dynamic registration: it belongs to one issuer (AUTH-30).
+
+    And to one MCP server: a refresh token is of use to the client alone that it was given to, and whoever signs
+    in for another server meanwhile may have to register anew.
+    """
+    return f"client {issuer} {server}"
 
 
 async def load(storage: TokenStorage, key: str, kind: type[DocumentT]) -> DocumentT | None:

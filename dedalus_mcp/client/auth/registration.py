@@ -2,7 +2,7 @@
 
     client_id=...             registered there beforehand, by whoever runs it
     client_metadata_url=...   an https:// URL that is the id, and holds what the client says of itself
-    neither                   registered dynamically, once for each issuer
+    neither                   registered dynamically, once for each issuer and MCP server
 
 In this order, as far as the server goes along.  What was agreed with one issuer is used with no other.
 
@@ -117,7 +117,7 @@ class Registration:
         stored = await self._stored(flow)
         if stored is not None and stored.doubtful is not doubtful:
             made = _Dynamic(information=stored.information, doubtful=doubtful)
-            await save(flow.storage, client_key(flow.server.issuer), made)
+            await save(flow.storage, client_key(flow.server.issuer, flow.url), made)
 
     async def client(self, flow: Flow, redirect_uri: str | None = None) -> ClientCredentials:
         """Return who this client is at the flow's server, registered if it has to be.
@@ -160,7 +160,7 @@ class Registration:
         made = decode(ClientInformation, answer.body, answer.url)
         if redirect_uri is not None and made.redirect_uris is None:
             made = msgspec.structs.replace(made, redirect_uris=(redirect_uri,))
-        await save(flow.storage, client_key(flow.server.issuer), _Dynamic(information=made))
+        await save(flow.storage, client_key(flow.server.issuer, flow.url), _Dynamic(information=made))
         return made
 
     def _introduction(self, flow: Flow, redirect_uri: str | None) -> ClientMetadata:
@@ -177,7 +177,7 @@ class Registration:
         )
 
     async def _stored(self, flow: Flow) -> _Dynamic | None:
-        stored = await load(flow.storage, client_key(flow.server.issuer), _Dynamic)
+        stored = await load(flow.storage, client_key(flow.server.issuer, flow.url), _Dynamic)
         end = None if stored is None else stored.information.client_secret_expires_at
         return None if end and flow.now >= end - MARGIN_SECONDS else stored
 

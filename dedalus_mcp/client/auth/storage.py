@@ -1,6 +1,6 @@
 """Where tokens and registrations stay between two requests, or two runs of a program.
 
-    key    what it belongs to: "token https://host/mcp", "client https://issuer"
+    key    what it belongs to: "token https://host/mcp", "client https://issuer https://host/mcp"
     value  bytes with secrets in them
 
 What is in the values, and which of them may be used with which server, is decided elsewhere

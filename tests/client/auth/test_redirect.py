@@ -16,7 +16,7 @@ import pytest
 from dedalus_mcp.client.auth import AuthError, HeadlessRedirect, LoopbackRedirect, TokenError
 from dedalus_mcp.client.auth.redirect import MAX_HEAD, MAX_VISITORS, Landing
 from tests.client.auth.scene import MCP, Scene
-from tests.client.auth.world import World
+from tests.client.auth.world import Guard, World
 
 PAGE = "https://as.example/authorize?state=s3cret"
 
@@ -291,6 +291,36 @@ async def test_a_whole_sign_in_by_a_listener() -> None:
 
     assert answer.status_code == 200
     assert scene.server.authorizations[0]["redirect_uri"].startswith("http://127.0.0.1:")
+
+
+async def test_two_who_sign_in_at_once_with_one_issuer_both_stay_signed_in() -> None:
+    """Each of them is another client to it: one refreshes with its own name alone."""
+    scene = Scene()
+    urls = [MCP, "http://localhost:9001/mcp"]
+    Guard(scene.world, urls[1], scene.server)
+    both, arrived = anyio.Event(), list[str]()
+
+    async def browser(url: str) -> None:
+        async with httpx.AsyncClient(transport=scene.world) as http:
+            arrived.append((await http.get(url)).headers["location"])
+        if len(arrived) == 2:
+            both.set()
+        await both.wait()
+        await get(arrived.pop())
+
+    def client() -> httpx.AsyncClient:
+        return scene.world.client(scene.auth(redirect=LoopbackRedirect(open_page=browser)))
+
+    clients = [client(), client()]
+    for _ in range(3):
+        with anyio.fail_after(10):
+            async with anyio.create_task_group() as group:
+                for http, url in zip(clients, urls, strict=True):
+                    group.start_soon(http.post, url)
+        scene.server.revoke_all()
+
+    assert sorted(scene.grants()) == [*["authorization_code"] * 2, *["refresh_token"] * 4]
+    assert scene.server.reused == []
 
 
 async def test_a_user_who_does_not_agree_is_an_error_like_any_other() -> None:
