@@ -139,7 +139,8 @@ async def test_a_code_comes_back_by_tls_or_on_this_machine(uri: str) -> None:
 
     with pytest.raises(AuthConfigError, match="legal are https:// URLs, and http:// on this machine"):
         await scene.visit(redirect=scene.world.redirect(uri))
-    assert scene.server.registered == scene.server.authorizations == []
+    assert scene.server.registered == []
+    assert scene.server.authorizations == []
 
 
 async def test_a_server_that_refuses_to_register_is_quoted() -> None:
