@@ -184,7 +184,7 @@ class _Loopback:
         try:
             if await _opened(self._open_page, url) is not False:
                 return
-            how = "LoopbackRedirect(open_page=...) can show the page"
+            how = "LoopbackRedirect(open_page=print) writes the address of the page, or show it yourself"
             self._fault = AuthError(f"there is no browser to sign in with; {how}")
         except Exception as error:  # noqa: BLE001 - raised where the user is waited for
             self._fault = AuthError(f"the page to sign in cannot be opened: {type(error).__name__}: {error!s:.200}")
