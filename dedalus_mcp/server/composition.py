@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -89,7 +89,8 @@ class Including(Telling):
 
     Attributes:
         includes: The servers that it includes itself.
-        before_lists: Awaited before a list is answered, with its method: what it lists may be known elsewhere only.
+        before_lists: Awaited before a list is answered, all at once, with its method: what it lists may be known
+            elsewhere only.
         listeners: Who hears of changes.
     """
 
@@ -98,7 +99,7 @@ class Including(Telling):
     def __init__(self) -> None:
         super().__init__()
         self.includes: tuple[MCPServer, ...] = ()
-        self.before_lists: tuple[Callable[[str], Awaitable[None]], ...] = ()
+        self.before_lists: tuple[Callable[[str], Coroutine[Any, Any, None]], ...] = ()
         self._outer: tuple[MCPServer, ...] = ()
         self._served = 0  # connections
 
@@ -157,9 +158,9 @@ class Including(Telling):
         if self.forwards_logs:
             outer.forwarding()
 
-    def look_before_lists(self, look: Iterable[Callable[[str], Awaitable[None]]]) -> None:
+    def look_before_lists(self, look: Iterable[Callable[[str], Coroutine[Any, Any, None]]]) -> None:
         """Await these as well, here and wherever this server is included: see `before_lists`."""
-        self.before_lists = (*self.before_lists, *look)
+        self.before_lists = tuple(dict.fromkeys((*self.before_lists, *look)))  # one may be included in several ways
         for outer in self._outer:
             outer.look_before_lists(look)
 

@@ -12,6 +12,8 @@ import logging
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import anyio
+
 from dedalus_mcp.errors import INTERNAL_ERROR, McpError
 from dedalus_mcp.jsonrpc.inbound import Inbound
 from dedalus_mcp.server.capabilities import without_promises
@@ -111,8 +113,9 @@ async def list_anew(answering: Answering, server: MCPServer, params: PaginatedRe
     """Answer a list where what is listed may be known elsewhere only: that is asked for the first page."""
     call = get_context().call
     if not params.cursor:
-        for look in server.before_lists:
-            await look(call.method)
+        async with anyio.create_task_group() as group:  # one that is lost costs its few seconds once
+            for look in server.before_lists:
+                group.start_soon(look, call.method)
     if call.method == "tools/list" and server.tools.conditional:
         return await list_enabled_tools(server, params)
     return hinted(AT_ONCE[call.method](answering, call, params), server.config.cache_hints.get(call.method))

@@ -219,6 +219,30 @@ async def test_lists_do_not_wait_for_ever_for_a_server_that_is_lost(
     assert "'far': the upstream server does not list what it has: it takes more than 0.01 s" in caplog.text
 
 
+async def test_lists_wait_for_all_lost_servers_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    outer = offering(named("own"), name="outer")
+    started, both = list[str](), anyio.Event()
+
+    async def refresh(server: proxying.Proxy, method: str) -> None:
+        started.append(server.name)
+        if len(started) == 2:
+            both.set()
+        await both.wait()
+
+    monkeypatch.setattr(proxying.Proxy, "_refresh", refresh)
+    for name in ("near", "far"):
+        way = MCPServer(f"way to {name}")
+        included = proxy(offering(named("x")), name=name)
+        way.include(included, prefix="short")
+        outer.include(way, prefix=name)
+        outer.include(included, prefix=f"{name}_too")  # and is asked once all the same
+    with anyio.fail_after(PATIENCE):
+        async with MCPClient.connect(outer) as client:
+            assert len((await client.list_tools()).tools) == 5
+
+    assert sorted(started) == ["far", "near"]
+
+
 async def test_tools_that_are_fixed_stay_as_they_were_when_serving_began(caplog: pytest.LogCaptureFixture) -> None:
     upstream = offering(named("x"))
     outer = MCPServer("outer", allow_dynamic_tools=False)
