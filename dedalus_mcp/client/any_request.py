@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from typing import Any, ParamSpec, TypeVar, overload
+from typing import Any, ParamSpec, TypeGuard, TypeVar, overload
 
 import msgspec
 from anyio.lowlevel import checkpoint
@@ -100,11 +100,13 @@ class AnyRequest:
             MCPConnectionError: This request failed, over HTTP; its classes tell why.
             RemoteProtocolError: The reply is not legal, or the server asks without end.
             LocalProtocolError: The params are not JSON, or too many requests are open.
+            TypeError: `method` is none, or the members are no mapping.
             Exception: On 2026-07-28, what a handler that answered the server raised.
         """
         patience, hearing = self._patience(timeout), self._hearing(progress)
         if isinstance(method, str):
-            return await self._link.request_any(method, params or {}, timeout=patience, progress=hearing)
+            return await self._link.request_any(method, _members(method, params), timeout=patience, progress=hearing)
+        _check(method, Method)
         return await self._rounds.make(method, params, timeout=patience, progress=hearing)
 
     async def notify(self, method: NotificationMethod[N] | str, params: N | Mapping[str, Any] | None = None) -> None:
@@ -117,12 +119,15 @@ class AnyRequest:
         Raises:
             ConnectionLost: The connection is over.
             LocalProtocolError: The params are not JSON.
+            TypeError: `method` is none, or the members are no mapping.
         """
         await checkpoint()
         if self._link.ended is not None:
             raise ConnectionLost(self._link.ended)
         if isinstance(method, str):
+            _members(method, params)
             method = NotificationMethod[N](method, dict)
+        _check(method, NotificationMethod)
         self._link.notify(method, {} if params is None else params)
 
     def start(self, method: Callable[S, Awaitable[R]], /, *args: S.args, **kwargs: S.kwargs) -> Pending[R]:
@@ -217,3 +222,26 @@ class AnyRequest:
 
     def _hearing(self, progress: ProgressHandler | None) -> Progress | None:
         return None if progress is None else hearing(PROGRESS, Delivery(progress, self._link.deliveries))
+
+
+def _check(method: object, kind: type[Any]) -> None:
+    if not isinstance(method, kind):
+        raise TypeError(f"a method is a name or a {kind.__name__} of dedalus_mcp.types.methods, not {method!r:.80}")
+
+
+def _members(method: str, params: Any) -> Mapping[str, Any]:
+    given = _mapping(f"params of {method!r:.80}", params)
+    _mapping(f"_meta of {method!r:.80}", given.get("_meta"))
+    return given
+
+
+def _mapping(what: str, value: Any) -> Mapping[str, Any]:
+    if value is None:
+        return {}
+    if not _is_mapping(value):
+        raise TypeError(f"the {what} are a mapping of values by name, not {type(value).__name__}")
+    return value
+
+
+def _is_mapping(value: Any) -> TypeGuard[Mapping[str, Any]]:
+    return isinstance(value, Mapping)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import anyio
@@ -196,3 +197,21 @@ async def test_closing_the_client_ends_whatever_else_was_begun_with_it() -> None
         await client.close()
         with pytest.raises(ConnectionLost, match="the client was closed"):
             await pending
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "text"),
+    [
+        ("a/b", [1], "the params of 'a/b' are a mapping of values by name, not list"),
+        ("a/b", "x", "the params of 'a/b' are a mapping of values by name, not str"),
+        ("a/b", {"_meta": 5}, "the _meta of 'a/b' are a mapping of values by name, not int"),
+        (5, {}, "Method of dedalus_mcp.types.methods, not 5"),
+        (None, None, "Method of dedalus_mcp.types.methods, not None"),
+    ],
+)
+async def test_what_can_be_no_message_is_refused_and_says_what_is_legal(method: Any, params: Any, text: str) -> None:
+    async with MCPClient.connect(offering(echo)) as client:
+        for send in (client.request, client.notify):
+            with pytest.raises(TypeError, match=re.escape(text)):
+                await send(method, params)
+        assert "tools" in await client.request("tools/list", {"_meta": None})
