@@ -30,6 +30,9 @@ _LOCAL_NAMES = (".local", ".internal", ".lan", ".home.arpa")
 # Also what resolvers take for an IPv4 address: 127.1, 0x7f.1, 2130706433.
 _NUMERIC = re.compile(r"[0-9a-fx.]+", re.IGNORECASE)
 
+# What there is of IPv6 in the internet; all else is of one site, or stands for an IPv4 address in an old way.
+_INTERNET = ipaddress.IPv6Network("2000::/3")
+
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
@@ -126,7 +129,7 @@ def is_local(host: str) -> bool:
     if address is None:
         name = host.lower().rstrip(".")
         return is_loopback(name) or "." not in name or name.endswith(_LOCAL_NAMES)
-    return not address.is_global or address.is_multicast
+    return not address.is_global or address.is_multicast or (address.version == 6 and address not in _INTERNET)
 
 
 def is_nowhere(host: str) -> bool:
