@@ -76,6 +76,7 @@ class _Kind:
         self._showing = showing
         self._key = key
         self._shown: dict[str, Any] = {}
+        self._left_out: set[str] = set()  # said once, though it may be listed again and again
 
     def show(self, listed: Sequence[Any]) -> bool:
         """Show what was listed, and nothing else; return whether anything is different now."""
@@ -88,6 +89,7 @@ class _Kind:
         except RuntimeError as fixed:  # nobody called who could be told
             logger.warning("what the upstream server offers now is not shown: %.300s", fixed)
             return False
+        self._left_out &= found.keys()
         for key in before.keys() - found.keys():
             self._showing.take(key)
             del self._shown[key]
@@ -100,8 +102,11 @@ class _Kind:
         try:
             self._showing.check(key)
         except ValueError as refused:
-            logger.warning("what the upstream server offers is left out: %.300s", refused)
+            if key not in self._left_out:
+                logger.warning("what the upstream server offers is left out: %.300s", refused)
+            self._left_out.add(key)
             return
+        self._left_out.discard(key)
         self._showing.put(key, definition)
         self._shown[key] = definition
 
