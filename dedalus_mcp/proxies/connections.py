@@ -63,6 +63,11 @@ class Connection:
         self._making = anyio.Lock()
         self._closed = False
 
+    @property
+    def there(self) -> bool:
+        """Whether it is made, and not lost."""
+        return self._client is not None and self._client.ended is None
+
     async def client(self) -> MCPClient:
         """Return the client, connected.
 

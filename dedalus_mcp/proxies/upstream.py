@@ -15,6 +15,7 @@ import logging
 from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AbstractContextManager, asynccontextmanager, suppress
+from functools import partial
 from typing import NamedTuple, TypeVar
 
 import anyio
@@ -47,6 +48,9 @@ R = TypeVar("R")
 
 CLOSING_SECONDS = 10.0
 """How long the connections of clients may take to end, with the proxy; a process is killed before that."""
+
+ATTEMPT_SECONDS = 300.0
+"""How long connecting may go on when whoever asked has left: some programs are installed at their first start."""
 
 
 class Rules(NamedTuple):
@@ -88,6 +92,7 @@ class Upstream:
         self._own: dict[Peer, OwnConnection] = {}
         self._for_one_call = 0
         self._tasks = Tasks()
+        self._attempt: _Attempt | None = None
         self._watched: Counter[str] = Counter()
         self._watching = anyio.Lock()
 
@@ -101,6 +106,8 @@ class Upstream:
 
     async def aclose(self) -> None:
         """End all connections."""
+        if self._attempt is not None:
+            self._attempt.scope.cancel()
         for peer in list(self._own):
             self._leave(peer)
         with anyio.move_on_after(CLOSING_SECONDS, shield=True):
@@ -157,7 +164,7 @@ class Upstream:
             McpError: See `told`.
         """
         with self._told():
-            client = await self._main.client()
+            client = await self._patiently()
             theirs = client.server_capabilities
             kind = method.partition("/")[0]
             offered = getattr(theirs, kind)
@@ -170,6 +177,28 @@ class Upstream:
         return told(self._name, modern=modern, masked=self._rules.masked)
 
     # Connections.
+
+    async def _patiently(self) -> MCPClient:
+        """Return the client of the one connection, which is made to its end even if whoever waits for it leaves."""
+        if not self._main.there:
+            if self._attempt is None:
+                self._attempt = _Attempt()
+                self._tasks.start(partial(self._try, self._attempt), detached=True)
+            attempt = self._attempt
+            await attempt.over.wait()
+            if attempt.error is not None:
+                raise attempt.error
+        return await self._main.client()
+
+    async def _try(self, attempt: _Attempt) -> None:
+        try:
+            with attempt.scope:
+                await self._main.client()
+        except Exception as error:  # noqa: BLE001 - raised by who waits for it
+            attempt.error = error
+        finally:
+            self._attempt = None
+            attempt.over.set()
 
     @asynccontextmanager
     async def _connection(self, context: Context) -> AsyncGenerator[Connection]:
@@ -268,6 +297,17 @@ class Upstream:
             del self._watched[uri]
             with anyio.move_on_after(CLOSING_SECONDS), suppress(DedalusError, OSError):
                 await (await self._main.client()).unsubscribe_resource(uri)
+
+
+class _Attempt:
+    """The making of the one connection, for all who wait for it."""
+
+    __slots__ = ("error", "over", "scope")
+
+    def __init__(self) -> None:
+        self.error: Exception | None = None
+        self.over = anyio.Event()
+        self.scope = anyio.CancelScope(deadline=anyio.current_time() + ATTEMPT_SECONDS)
 
 
 class _Latest:

@@ -18,6 +18,8 @@ class Line:
         opened: The connections that were made.
         down: Whether none can be made now.
         stuck: Whether none is made, or refused, for ever.
+        slow: What each waits for, while it is made; None for nothing.
+        tried: How many were begun.
     """
 
     never_silent = True
@@ -27,13 +29,18 @@ class Line:
         self.opened: list[Duplex] = []
         self.down = False
         self.stuck = False
+        self.slow: anyio.Event | None = None
+        self.tried = 0
 
     async def open(self) -> Duplex:
         """Connect."""
+        self.tried += 1
         if self.stuck:
             await anyio.sleep_forever()
         if self.down:
             raise ConnectionRefusedError("nobody is there")
+        if self.slow is not None:
+            await self.slow.wait()
         duplex = await open_target(self._server).open()
         self.opened.append(duplex)
         return duplex

@@ -10,7 +10,9 @@ import pytest
 
 from dedalus_mcp import MCPClient, McpError, MCPServer, ServerConfig, prompt, proxy, resource, tool
 from dedalus_mcp.proxies import proxy as proxying
+from dedalus_mcp.proxies import upstream as upstreams
 from dedalus_mcp.types import ElicitRequestParams, PromptReference
+from tests.client.counting import back_to, living_tasks
 from tests.interaction import proxied_server
 from tests.interaction.reach import PATIENCE, Heard, text_of
 from tests.proxies.line import Line
@@ -207,6 +209,7 @@ async def test_lists_do_not_wait_for_ever_for_a_server_that_is_lost(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(proxying, "REFRESH_SECONDS", 0.01)
+    monkeypatch.setattr(upstreams, "ATTEMPT_SECONDS", 0.01)
     line = Line(offering(named("x")))
     outer = offering(named("own"), name="outer")
     outer.include(proxy(line, name="far"))
@@ -219,6 +222,38 @@ async def test_lists_do_not_wait_for_ever_for_a_server_that_is_lost(
             assert text_of(await client.call_tool("x")) == "x"
 
     assert "'far': the upstream server does not list what it has: it takes more than 0.01 s" in caplog.text
+
+
+async def test_a_server_that_takes_long_to_connect_to_is_there_in_the_end_though_lists_do_not_wait(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As a program that is installed at its first start does: each list would begin that anew."""
+    monkeypatch.setattr(proxying, "REFRESH_SECONDS", 0.01)
+    line = Line(offering(named("x")))
+    line.down = True
+    server = proxy(line, required=False)
+    changed = Heard[Any]()
+    with anyio.fail_after(PATIENCE):
+        async with MCPClient.connect(server, cache=None, tools_list_changed=changed) as client:
+            line.down, line.slow, tried = False, anyio.Event(), line.tried
+            for _ in range(3):
+                assert (await client.list_tools()).tools == []
+            line.slow.set()
+            await changed.wait(1)
+            assert [each.name for each in (await client.list_tools()).tools] == ["x"]
+            assert line.tried == tried + 1
+
+
+async def test_an_attempt_to_connect_ends_with_the_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(proxying, "REFRESH_SECONDS", 0.01)
+    line = Line(offering(named("x")))
+    line.down = True
+    tasks = living_tasks()
+    with anyio.fail_after(PATIENCE):
+        async with MCPClient.connect(proxy(line, required=False), cache=None) as client:
+            line.down, line.stuck = False, True
+            await client.list_tools()
+        await back_to(tasks)
 
 
 async def test_lists_wait_for_all_lost_servers_together(monkeypatch: pytest.MonkeyPatch) -> None:
