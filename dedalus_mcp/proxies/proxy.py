@@ -9,6 +9,7 @@ Layer: L6.
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, NamedTuple, TypeVar, Unpack
@@ -46,7 +47,7 @@ CALL_SECONDS = 300.0
 """How long a call may take, unless set otherwise: our client's patience is its own, and tells us when it ends."""
 
 REFRESH_SECONDS = 5.0
-"""How long a list waits for the upstream server, where that has to be asked first."""
+"""How long a list waits for the upstream server, where that has to be asked first, and a start that can do without."""
 
 MAX_OWN = 100
 """Connections of clients' own, unless set otherwise: with stdio, each is a process."""
@@ -250,14 +251,19 @@ class Proxy(MCPServer):
             await upstream.aclose()
 
     async def _open(self, upstream: Upstream) -> None:
-        try:
-            await upstream.open()
-        except (DedalusError, OSError) as error:
-            if self._way.required:
-                raise
-            logger.warning("%r starts without its upstream server: %s", self.name, excerpt(error))
-            if self._face.capabilities is None:
-                self._face.promise()
+        why: object = f"it takes more than {REFRESH_SECONDS:g} s"
+        with anyio.move_on_after(math.inf if self._way.required else REFRESH_SECONDS):
+            try:
+                await upstream.open()
+            except (DedalusError, OSError) as error:
+                if self._way.required:
+                    raise
+                why = error
+            else:
+                return
+        logger.warning("%r starts without its upstream server: %s", self.name, excerpt(why))
+        if self._face.capabilities is None:
+            self._face.promise()
 
     async def _connect(self, settings: ClientSettings) -> MCPClient:
         client = await self._way.connect(settings)

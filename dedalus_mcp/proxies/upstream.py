@@ -102,7 +102,7 @@ class Upstream:
         Raises:
             Exception: See `MCPClient.connect`.
         """
-        await self._main.client()
+        await self._patiently()
 
     async def aclose(self) -> None:
         """End all connections."""

@@ -244,6 +244,21 @@ async def test_a_server_that_takes_long_to_connect_to_is_there_in_the_end_though
             assert line.tried == tried + 1
 
 
+async def test_a_start_does_not_wait_for_a_server_that_is_not_required(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor would a hub with many of them start at all."""
+    monkeypatch.setattr(proxying, "REFRESH_SECONDS", 0.01)
+    line = Line(offering(named("x")))
+    line.slow = anyio.Event()
+    changed = Heard[Any]()
+    with anyio.fail_after(PATIENCE):
+        async with MCPClient.connect(proxy(line, required=False), cache=None, tools_list_changed=changed) as client:
+            assert (await client.list_tools()).tools == []
+            line.slow.set()
+            await changed.wait(1)
+            assert text_of(await client.call_tool("x")) == "x"
+            assert line.tried == 1
+
+
 async def test_an_attempt_to_connect_ends_with_the_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(proxying, "REFRESH_SECONDS", 0.01)
     line = Line(offering(named("x")))
