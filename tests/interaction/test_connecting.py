@@ -296,13 +296,14 @@ async def test_what_a_target_turned_out_to_be_is_remembered_until_it_does_not_ho
 
 @pytest.mark.parametrize("revision", LEGACY)
 async def test_a_client_reads_a_batch_where_its_revision_has_them(revision: str) -> None:
-    """RPC-14, RPC-16: notices and replies in one array; elsewhere an array is no message, and the call goes on."""
+    """RPC-14, RPC-16: notices and replies in one array; elsewhere the call fails at once, and the next is answered."""
 
     async def server(raw: Raw) -> None:
         await opened(raw, revision)
         call = await raw.hear_method("tools/call")
         notice = {"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": 1}}
         await raw.say([notice, {"jsonrpc": "2.0", "id": call["id"], "result": text(revision, "batch")}])
+        call = await raw.hear_method("tools/call")
         await raw.say({"id": call["id"], "result": text(revision, "alone")})
         await raw.hear()
 
@@ -311,6 +312,10 @@ async def test_a_client_reads_a_batch_where_its_revision_has_them(revision: str)
             anyio.create_task_group() as group,
             MCPClient.connect(Scripted(group, server), revision=revision) as client,
         ):
-            said = text_of(await client.call_tool("a"))
-            assert said == ("batch" if revision == "2025-03-26" else "alone")
+            if revision == "2025-03-26":
+                assert text_of(await client.call_tool("a")) == "batch"
+            else:
+                with pytest.raises(RemoteProtocolError, match="batches belong to 2025-03-26 only"):
+                    await client.call_tool("a")
+            assert text_of(await client.call_tool("a")) == "alone"
             group.cancel_scope.cancel()
