@@ -14,8 +14,8 @@ Layer: L4.
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, Callable, Generator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
@@ -83,12 +83,8 @@ class Lifespan:
         shared = self._shared.here()
         life = await shared.join(self._enter)
         try:
-            await life.entered.wait()
-            life.check()
-            with life.use():
-                yield life.value
-            if life.broken:
-                life.check()
+            async with life.use() as value:
+                yield value
         finally:
             await shared.part(life)
 
@@ -148,17 +144,25 @@ class Life:
         self._users: set[anyio.CancelScope] = set()
         Tasks().start(self._live, self._end)
 
-    @contextmanager
-    def use(self) -> Generator[None]:
-        """Use it: the body is cancelled when it breaks."""
+    @asynccontextmanager
+    async def use(self) -> AsyncGenerator[Any]:
+        """Use what it gives, once that is there: the body is cancelled when it breaks.
+
+        Raises:
+            Exception: What the context manager raised, on the way in or where it broke.
+        """
+        await self.entered.wait()
+        self.check()
         with anyio.CancelScope() as scope:
             if self.broken:
                 scope.cancel()
             self._users.add(scope)
             try:
-                yield
+                yield self.value
             finally:
                 self._users.discard(scope)
+        if self.broken:
+            self.check()
 
     def check(self) -> None:
         """Raise what the context manager raised.

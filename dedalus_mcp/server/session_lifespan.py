@@ -116,12 +116,8 @@ class SessionLife:
         life = self._life
         self._users += 1
         try:
-            await life.entered.wait()
-            life.check()
-            with life.use():
-                yield life.value
-            if life.broken:
-                life.check()
+            async with life.use() as value:
+                yield value
         finally:
             self._users -= 1
             if self._ended and not self._users:

@@ -231,9 +231,10 @@ class Tools:
                 itself raised it, to end the request with a protocol error.
             LookupError: The tool takes a context, and there is none.
         """
-        tool = self._by_name.get(name)
-        if tool is None or not (self._allowed is None or name in self._allowed):
-            if (lent := self.catalogue.lent.get(name)) is not None and self.allows(name):
+        allowed = self.allows(name)
+        tool = self._by_name.get(name) if allowed else None
+        if tool is None:
+            if allowed and (lent := self.catalogue.lent.get(name)) is not None:
                 return await lent.call(arguments, on_failure)
             raise McpError(INVALID_PARAMS, f"Unknown tool: {name:.128}")
         if tool.enabled is not True and not await self._is_enabled(name, tool):
