@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
 
-.PHONY: demo test check lint types format cover bench interop dist clean
+.PHONY: demo test check lint types format cover bench docs interop dist clean
 
 demo: .venv/project
 	@$(BIN)/python examples/demo.py
@@ -31,6 +31,9 @@ cover: .venv/dev
 bench: .venv/dev
 	@$(BIN)/python -m benchmarks
 
+docs: .venv/docs
+	@$(BIN)/zensical build --clean --strict
+
 # Other people's clients, servers and suites, for tests/interop and tests/conformance; outside the repository.
 interop: .venv/dev
 	@$(BIN)/python tests/interop/install.py
@@ -39,7 +42,7 @@ dist: .venv/dev
 	@$(BIN)/python -m build --no-isolation
 
 clean:
-	rm -rf .venv build dist .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv build dist site .cache .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
 # Dependency groups need pip 25.1; the pip that Python brings may be older.
@@ -56,4 +59,8 @@ clean:
 
 .venv/dev: .venv/project
 	@$(PIP) install --group dev
+	@touch $@
+
+.venv/docs: .venv/project
+	@$(PIP) install --group docs
 	@touch $@

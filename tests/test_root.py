@@ -24,6 +24,7 @@ LISTED = {
     "pyproject.toml",
     "tests",
     "transports",
+    "zensical.toml",
 }
 
 # Each is written so that it does not match itself.
