@@ -118,7 +118,10 @@ def open_target(
 
         return StreamableHttp(target, headers=headers, auth=auth, http_client=http_client)
     if not (headers is None and auth is None and http_client is None):
-        raise TypeError("headers=, auth= and http_client= go with a URL")
+        raise TypeError(
+            f"headers=, auth= and http_client= go with a URL, not with {type(target).__name__}; "
+            "StreamableHttp(url, ...) takes them itself"
+        )
     if isinstance(target, MCPServer):
         return InMemory(target)
     if isinstance(target, type):
@@ -159,7 +162,7 @@ def target_of(
         kind = HttpSse if entry.sse else StreamableHttp
         return kind(entry.url, headers={**(headers or {}), **entry.headers}, auth=auth, http_client=http_client)
     if not (headers is None and auth is None and http_client is None):
-        raise TypeError("headers=, auth= and http_client= go with a URL")
+        raise TypeError("headers=, auth= and http_client= go with a URL, and this is a program")
     from dedalus_mcp_transports.stdio import StdioServer  # noqa: PLC0415 - likewise
 
     return StdioServer(entry.command, entry.args, env=entry.env, cwd=entry.cwd)

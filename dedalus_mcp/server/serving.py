@@ -5,8 +5,8 @@ Layer: L4; these are doors to `dedalus_mcp.run`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any, TypeAlias, Unpack, cast
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING, Any, Protocol, Unpack, cast
 
 from dedalus_mcp.transport import Duplex, Host, Target
 
@@ -16,8 +16,21 @@ if TYPE_CHECKING:
 
 __all__ = ("ASGIApp", "Serving")
 
-ASGIApp: TypeAlias = Callable[[Any, Any, Any], Coroutine[Any, Any, None]]
-"""An application as ASGI defines it: `await app(scope, receive, send)`."""
+
+class ASGIApp(Protocol):
+    """An application as ASGI defines it, with a beginning and an end for those who mount it."""
+
+    async def __call__(self, scope: Any, receive: Any, send: Any, /) -> None:
+        """Serve one ASGI connection."""
+        ...
+
+    def lifespan(self, host: Any = None, /) -> AbstractAsyncContextManager[None]:
+        """Set up what is served on entering, and end it on leaving: `FastAPI(lifespan=app.lifespan)`."""
+        ...
+
+    async def aclose(self, drain: float = 0.0) -> None:
+        """End every session and stream; running calls may go on for so many seconds."""
+        ...
 
 
 class Serving:
@@ -27,7 +40,8 @@ class Serving:
         """Return an ASGI application that serves streamable HTTP, of every revision at one path.
 
         It mounts anywhere, needs no lifespan and answers one where it is offered.  Mounted at "/tools"
-        it answers at "/tools/mcp" (with the setting `path` as it is), and at "/tools/" too.
+        it answers at "/tools/mcp" (with the setting `path` as it is), and at "/tools/" too.  Frameworks tell
+        what is mounted neither of their beginning nor of their end: `FastAPI(lifespan=app.lifespan)` does.
 
         Args:
             bound_host: The host that it will be reached at, where that is known: then it is

@@ -473,4 +473,4 @@ async def test_entries_with_urls_are_connected_to_with_their_headers() -> None:
 async def test_what_is_for_a_url_is_refused_for_a_program() -> None:
     entry = {"command": "anything"}
     async with MCPClientGroup({"a": entry}, settings_of=lambda _: {"headers": {"X-Key": "k"}}) as group:
-        assert str(group.errors["a"]) == "headers=, auth= and http_client= go with a URL"
+        assert "go with a URL, and this is a program" in str(group.errors["a"])

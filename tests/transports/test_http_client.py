@@ -76,7 +76,7 @@ def test_a_url_is_a_target_and_its_settings_go_with_nothing_else() -> None:
 
     settings: list[dict[str, Any]] = [{"headers": {}}, {"auth": ("u", "p")}, {"http_client": object()}]
     for setting in settings:
-        with pytest.raises(TypeError, match="go with a URL"):
+        with pytest.raises(TypeError, match="go with a URL, not with StdioServer"):
             open_target(StdioServer("x"), **setting)
 
 

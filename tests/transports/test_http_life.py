@@ -352,3 +352,40 @@ def test_one_application_serves_under_one_event_loop_after_the_other() -> None:
     anyio.run(use)
     anyio.run(use, backend="trio")
     anyio.run(use)
+
+
+async def test_a_host_that_mounts_it_sets_up_and_ends_what_is_served_by_its_lifespan() -> None:
+    counted: list[str] = []
+    app = HttpApp(Hosted(_counting(counted)))
+
+    async with anyio.create_task_group() as group:
+        async with app.lifespan("the host"):
+            assert counted == ["begin"]
+            client = Client(app, group, "/mcp")
+            await client.open("2025-11-25")
+            stream = await client.get()
+            assert not stream.over
+
+        assert counted == ["begin", "end"]
+        assert (await stream.ended()).is_stream
+
+
+async def test_what_the_lifespan_of_a_host_leaves_is_set_up_anew_by_a_later_request() -> None:
+    counted: list[str] = []
+    app = HttpApp(Hosted(_counting(counted)))
+
+    async with app.lifespan():
+        pass
+    async with anyio.create_task_group() as group:
+        await Client(app, group, "/mcp").open("2025-11-25")
+        await app.aclose()
+
+    assert counted == ["begin", "end"] * 2
+
+
+async def test_a_host_does_not_start_where_what_is_served_cannot_be_set_up() -> None:
+    app = HttpApp(Hosted(_counting([], ValueError("no database"))))
+
+    with pytest.raises(ValueError, match="no database"):
+        async with app.lifespan():
+            pytest.fail("it was entered")

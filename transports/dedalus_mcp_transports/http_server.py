@@ -10,8 +10,11 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import MutableMapping
+from collections.abc import AsyncGenerator, MutableMapping
+from contextlib import asynccontextmanager
 from typing import Any
+
+import anyio
 
 from dedalus_mcp.errors import INTERNAL_ERROR, INVALID_REQUEST
 from dedalus_mcp.jsonrpc.loops import PerLoop
@@ -79,6 +82,23 @@ class HttpApp:
             Exception: What the application raised; the first request tries again.
         """
         await self._service().begin()
+
+    @asynccontextmanager
+    async def lifespan(self, host: object = None, /) -> AsyncGenerator[None]:
+        """Set up what is served on entering, and end it on leaving: for an application that mounts this one.
+
+        Args:
+            host: That application, which frameworks pass; not looked at.
+
+        Raises:
+            Exception: What setting up raised.
+        """
+        await self.begin()
+        try:
+            yield
+        finally:
+            with anyio.CancelScope(shield=True):
+                await self.aclose()
 
     async def aclose(self, drain: float = 0.0) -> None:
         """End every session and stream, and take down what the application has set up.
