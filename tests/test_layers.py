@@ -22,6 +22,7 @@ from tests.sources import PACKAGES, modules
 
 LAYERS = {
     "dedalus_mcp.errors": 0,
+    "dedalus_mcp.excerpt": 0,
     "dedalus_mcp.official_error": 0,
     "dedalus_mcp.state_keys": 0,
     "dedalus_mcp.tool_error_codes": 0,

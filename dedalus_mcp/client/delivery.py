@@ -15,6 +15,7 @@ import anyio
 import msgspec
 from msgspec import Raw, UnsetType
 
+from dedalus_mcp.excerpt import excerpt
 from dedalus_mcp.jsonrpc.tasks import Tasks, ends_the_task
 from dedalus_mcp.types.method import NotificationMethod
 
@@ -155,7 +156,7 @@ def hearing(method: NotificationMethod[T], delivery: Delivery[T]) -> Callable[[R
         try:
             delivery.put(method.decode_params(params))
         except (msgspec.DecodeError, RecursionError) as error:
-            logger.warning("dropped a bad %s: %.120s", method.name, error)
+            logger.warning("dropped a bad %s: %s", method.name, excerpt(error))
 
     return hear
 

@@ -18,6 +18,7 @@ from dedalus_mcp.client.answers import Answers, Ask, NoAnswer
 from dedalus_mcp.client.delivery import Deliveries
 from dedalus_mcp.client.notices import Callbacks, Notices
 from dedalus_mcp.errors import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, McpError
+from dedalus_mcp.excerpt import excerpt
 from dedalus_mcp.jsonrpc.inbound import Inbound
 from dedalus_mcp.jsonrpc.messages import Notice
 from dedalus_mcp.jsonrpc.peer import Peer
@@ -89,7 +90,7 @@ class Handlers:
         try:
             question = request(params=method.decode_params(call.params))
         except (msgspec.DecodeError, RecursionError) as error:
-            raise McpError(INVALID_PARAMS, f"Invalid params: {error!s:.200}") from None
+            raise McpError(INVALID_PARAMS, f"Invalid params: {excerpt(error)}") from None
         return self._answered(call.method, self.answers.prepare(question))
 
     def frees_others(self, call: Inbound) -> bool:

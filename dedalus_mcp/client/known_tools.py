@@ -19,6 +19,7 @@ import msgspec
 from msgspec import UNSET
 
 from dedalus_mcp.errors import InvalidOutput
+from dedalus_mcp.excerpt import excerpt
 from dedalus_mcp.schema.json_schema import JsonSchema
 from dedalus_mcp.types import CallToolResult, ListToolsResult, Tool
 
@@ -119,7 +120,7 @@ class KnownTools:
             try:
                 self._compiled[name] = JsonSchema(msgspec.json.decode(self._schemas[name]), "outputSchema")
             except (ValueError, RecursionError) as error:
-                logger.warning("results of tool %.80r are not checked: %.200s", name, error)
+                logger.warning("results of tool %.80r are not checked: %s", name, excerpt(error))
                 self._compiled[name] = None
         return self._compiled[name]
 

@@ -18,6 +18,7 @@ from msgspec import Raw
 from dedalus_mcp.client.delivery import Deliveries
 from dedalus_mcp.client.handlers import Handlers
 from dedalus_mcp.errors import RemoteProtocolError, SessionExpiredError
+from dedalus_mcp.excerpt import excerpt
 from dedalus_mcp.jsonrpc.clock import Timeout
 from dedalus_mcp.jsonrpc.duplex import Conversation
 from dedalus_mcp.jsonrpc.messages import RequestId
@@ -224,7 +225,7 @@ class Link:
                 return method.decode_result(raw)
             outcome = method.decode_outcome(raw)
         except (msgspec.DecodeError, RecursionError) as error:
-            raise RemoteProtocolError(f"the result of {method.name!r} is not legal: {error}") from error
+            raise RemoteProtocolError(f"the result of {method.name!r} is not legal: {excerpt(error)}") from error
         if isinstance(outcome, InputRequiredResult):
             raise InputRequired(method.name, outcome)
         return outcome

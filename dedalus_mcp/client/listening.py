@@ -30,6 +30,7 @@ from dedalus_mcp.errors import (
     McpError,
     RequestTimeout,
 )
+from dedalus_mcp.excerpt import excerpt
 from dedalus_mcp.jsonrpc.clock import Timeout
 from dedalus_mcp.jsonrpc.messages import Notice
 from dedalus_mcp.jsonrpc.ours import raw_params
@@ -212,7 +213,7 @@ class Listening:
     async def _listen(self, subscription: Subscription) -> None:
         await subscription.run(self._link)
         if subscription is self._heard:
-            logger.debug("the subscription ended: %s", subscription.error or "the server ended it")
+            logger.debug("the subscription ended: %s", excerpt(subscription.error or "the server ended it"))
             self._wake()
 
     def _took(self, subscription: Subscription, granted: SubscriptionFilter, *, missed: bool) -> None:
@@ -223,7 +224,7 @@ class Listening:
             before.end()
         lacking = missing(subscription)
         if lacking:
-            logger.warning("the server does not tell of everything that was asked for: %.500s", ", ".join(lacking))
+            logger.warning("the server does not tell of everything that was asked for: %s", excerpt(", ".join(lacking)))
         asked, told = set(uris(subscription.asked)), set(uris(granted))
         self._settle(
             McpError(INVALID_PARAMS, "the server does not tell of changes of this resource"),
@@ -240,7 +241,7 @@ class Listening:
         if is_final:
             self._refused = subscription.asked
         if self._back_off.attempts <= 1 and not self._wishes and self._link.ended is None:
-            logger.warning("nothing is heard of changes, %s: %s", "for good" if is_final else "for now", error)
+            logger.warning("nothing is heard of changes, %s: %s", "for good" if is_final else "for now", excerpt(error))
         self._back_off.failed(error.retry_after if isinstance(error, MCPConnectionError) else None)
         asked = set(uris(subscription.asked))
         self._settle(error, lambda wish: (wish.uri in asked) == (wish.uri in self._uris))
@@ -283,7 +284,7 @@ class Listening:
         try:
             params = SUBSCRIPTIONS_ACKNOWLEDGED.decode_params(notice.params)
         except (msgspec.DecodeError, RecursionError) as error:
-            logger.warning("dropped a bad %s: %.120s", notice.method, error)
+            logger.warning("dropped a bad %s: %s", notice.method, excerpt(error))
             return
         if subscription is not None:
             subscription.acknowledge(params.notifications)

@@ -39,6 +39,7 @@ from dedalus_mcp.errors import (
     RemoteProtocolError,
     SessionExpiredError,
 )
+from dedalus_mcp.excerpt import excerpt
 from dedalus_mcp.jsonrpc.clock import Timeout
 from dedalus_mcp.jsonrpc.waiter import Progress
 from dedalus_mcp.types import (
@@ -248,7 +249,7 @@ class Requests:
                 try:
                     await self._renew(*self._lost)
                 except (DedalusError, OSError) as error:
-                    logger.debug("no new session yet: %s", error)
+                    logger.debug("no new session yet: %s", excerpt(error))
                     back_off.failed(getattr(error, "retry_after", None))
                     await anyio.sleep(back_off.pause())
         finally:
@@ -265,7 +266,7 @@ class Requests:
         try:
             await self._link.request(method, params, timeout=self._opening.timeout)
         except DedalusError as error:  # the call for whose sake this is done may work all the same
-            logger.warning("%s could not be made again in the new session: %s", method.name, error)
+            logger.warning("%s could not be made again in the new session: %s", method.name, excerpt(error))
 
     def _pause(
         self, method: str, params: RequestParams, error: MCPConnectionError, timeout: Timeout | None

@@ -19,6 +19,7 @@ from msgspec import Raw
 
 from dedalus_mcp.client.answers import legal
 from dedalus_mcp.errors import McpError, RemoteProtocolError
+from dedalus_mcp.excerpt import excerpt
 from dedalus_mcp.types import InputRequests, InputRequiredResult, RequestParams
 from dedalus_mcp.types.method import Method, Payload
 from dedalus_mcp.types.rounds import InputResponse
@@ -120,7 +121,7 @@ class Round(Generic[R]):
                 raise ValueError(f"this is a round of {stored.method!r:.80}, not of {method.name!r}")
             return cls.of(method, method.decode_params(stored.params), _RESULT.decode(stored.result))
         except (msgspec.DecodeError, RemoteProtocolError, RecursionError) as error:
-            raise ValueError(f"this is no round: {error!s:.200}") from None
+            raise ValueError(f"this is no round: {excerpt(error)}") from None
 
     def _checked(self, key: str, answer: object) -> InputResponse:
         try:

@@ -17,6 +17,7 @@ import msgspec
 from msgspec import UNSET, Raw
 
 from dedalus_mcp.errors import ConnectionLost, LocalProtocolError, RequestTimeout
+from dedalus_mcp.excerpt import excerpt
 from dedalus_mcp.jsonrpc.clock import Timeout
 from dedalus_mcp.jsonrpc.codec import encode
 from dedalus_mcp.jsonrpc.exchange import Exchange, Stray
@@ -116,7 +117,7 @@ class OurCalls:
         try:
             token = _decode_token(params).progressToken
         except (msgspec.DecodeError, RecursionError) as error:
-            logger.debug("dropped a malformed %s: %s", PROGRESS, error)
+            logger.debug("dropped a malformed %s: %s", PROGRESS, excerpt(error))
             return
         waiter = self._tokens.get(token)
         if waiter is not None:

@@ -23,6 +23,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, Raw
 
+from dedalus_mcp.excerpt import excerpt
 from dedalus_mcp.jsonrpc import oversized
 from dedalus_mcp.jsonrpc.clock import Timeout
 from dedalus_mcp.jsonrpc.codec import Decoded, decode, encode
@@ -165,7 +166,7 @@ class Peer:
         if is_reply and message.id is not None:
             self._ours.settle(message)
         elif not self._answerable(message):
-            logger.warning("dropped a frame that is no message: %.160s", message.error.message)
+            logger.warning("dropped a frame that is no message: %s", excerpt(message.error.message))
         else:
             reply = encode(Failure(message.id, message.error))
             if batch is not None:

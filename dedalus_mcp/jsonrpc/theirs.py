@@ -23,6 +23,7 @@ from anyio import lowlevel
 from msgspec import Raw
 
 from dedalus_mcp.errors import ConnectionLost, LocalProtocolError, McpError
+from dedalus_mcp.excerpt import excerpt
 from dedalus_mcp.jsonrpc.codec import encode
 from dedalus_mcp.jsonrpc.exchange import Exchange
 from dedalus_mcp.jsonrpc.failures import INTERNAL, failure, only_mcp_error
@@ -113,7 +114,7 @@ class TheirCalls:
         try:
             cancelled = _decode_cancelled(params)
         except (msgspec.DecodeError, RecursionError) as error:
-            logger.debug("dropped a malformed %s: %s", CANCELLED, error)
+            logger.debug("dropped a malformed %s: %s", CANCELLED, excerpt(error))
             return True  # nobody can do more with it
         call = self._exchange.cancel(cancelled.requestId)
         if call is None:

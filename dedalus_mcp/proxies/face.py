@@ -22,6 +22,7 @@ from dedalus_mcp.errors import (
     CapabilityMissing,
     McpError,
 )
+from dedalus_mcp.excerpt import excerpt
 from dedalus_mcp.server.catalogue import Catalogue, Showing
 from dedalus_mcp.server.changes import PROMPTS, RESOURCES, TOOLS, Change
 from dedalus_mcp.server.results import failed
@@ -87,7 +88,7 @@ class _Kind:
         try:
             self._showing.borrower.check_open()
         except RuntimeError as fixed:  # nobody called who could be told
-            logger.warning("what the upstream server offers now is not shown: %.300s", fixed)
+            logger.warning("what the upstream server offers now is not shown: %s", excerpt(fixed))
             return False
         self._left_out &= found.keys()
         for key in before.keys() - found.keys():
@@ -103,7 +104,7 @@ class _Kind:
             self._showing.check(key)
         except ValueError as refused:
             if key not in self._left_out:
-                logger.warning("what the upstream server offers is left out: %.300s", refused)
+                logger.warning("what the upstream server offers is left out: %s", excerpt(refused))
             self._left_out.add(key)
             return
         self._left_out.discard(key)
@@ -329,4 +330,4 @@ def _object(arguments: Raw | dict[str, Any] | None) -> dict[str, Any] | None:
     try:
         return msgspec.json.decode(arguments, type=dict[str, Any] | None)
     except (msgspec.DecodeError, RecursionError) as error:
-        raise McpError(INVALID_PARAMS, f"Invalid params: `arguments` is an object: {error!s:.160}") from None
+        raise McpError(INVALID_PARAMS, f"Invalid params: `arguments` is an object: {excerpt(error)}") from None

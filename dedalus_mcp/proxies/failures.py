@@ -19,19 +19,11 @@ from dedalus_mcp.errors import (
     McpError,
     RequestTimeout,
 )
+from dedalus_mcp.excerpt import excerpt
 
-__all__ = ("excerpt", "told")
+__all__ = ("told",)
 
 logger = logging.getLogger("dedalus_mcp")
-
-MAX_EXCERPT = 200
-"""Characters of what the upstream says that are handed on, or logged, within a sentence of ours."""
-
-
-def excerpt(said: object) -> str:
-    """Return the beginning of what the upstream said, on one line."""
-    text = " ".join(str(said)[: 2 * MAX_EXCERPT].split())
-    return text if len(text) <= MAX_EXCERPT else f"{text[: MAX_EXCERPT - 3]}..."
 
 
 @contextmanager

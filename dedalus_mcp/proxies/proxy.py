@@ -20,8 +20,8 @@ from dedalus_mcp.client.client import MCPClient
 from dedalus_mcp.client.settings import ClientSettings, conduct_of
 from dedalus_mcp.client.timeouts import DEFAULT
 from dedalus_mcp.errors import ConnectionLost, DedalusError, McpError
+from dedalus_mcp.excerpt import excerpt
 from dedalus_mcp.proxies.face import Face
-from dedalus_mcp.proxies.failures import excerpt
 from dedalus_mcp.proxies.upstream import Rules, Upstream
 from dedalus_mcp.server.config import ServerConfig
 from dedalus_mcp.server.server import MCPServer

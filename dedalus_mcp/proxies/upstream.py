@@ -26,11 +26,12 @@ from dedalus_mcp.client.notices import ListChangedHandler
 from dedalus_mcp.client.settings import ClientSettings
 from dedalus_mcp.client.timeouts import Default, TimeoutLike
 from dedalus_mcp.errors import INTERNAL_ERROR, DedalusError, McpError
+from dedalus_mcp.excerpt import excerpt
 from dedalus_mcp.jsonrpc.peer import Peer
 from dedalus_mcp.jsonrpc.tasks import Tasks
 from dedalus_mcp.proxies.connections import Connect, Connection, OwnConnection
 from dedalus_mcp.proxies.face import Face
-from dedalus_mcp.proxies.failures import excerpt, told
+from dedalus_mcp.proxies.failures import told
 from dedalus_mcp.proxies.relaying import Relayed, in_rounds, relay
 from dedalus_mcp.server.changes import Change, updated
 from dedalus_mcp.server.context import Context, active_context

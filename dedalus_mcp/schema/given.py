@@ -16,6 +16,7 @@ import msgspec
 from msgspec import UNSET
 
 from dedalus_mcp.errors import InvalidArguments
+from dedalus_mcp.excerpt import excerpt
 from dedalus_mcp.schema.arguments import Arguments, Injected
 from dedalus_mcp.schema.json_schema import JsonSchema
 from dedalus_mcp.schema.plain import plain
@@ -128,7 +129,7 @@ def _json(raw: bytes | msgspec.Raw | Mapping[str, Any] | msgspec.UnsetType | Non
     try:
         value = plain(raw, "arguments") if isinstance(raw, Mapping) else msgspec.json.decode(raw or b"{}")
     except ValueError as error:  # msgspec's errors are of it
-        raise InvalidArguments(str(error)[:200]) from None
+        raise InvalidArguments(excerpt(error)) from None
     except RecursionError:
         raise InvalidArguments("arguments: nested too deeply") from None
     return {} if value is None else value

@@ -5,7 +5,6 @@ Layer: L1; imports `faults` and msgspec only.
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import msgspec
@@ -14,8 +13,9 @@ from dedalus_mcp.schema.faults import at
 
 __all__ = ("reasons",)
 
-_PLACE = r" - at `\$(.*)`$"  # how msgspec says where
-_LONGEST = 200  # characters of an author's text
+_PLACE, _END = " - at `$", "`"  # how msgspec says where, behind what was said
+_LONGEST = 200  # characters of an author's text, which may repeat what a client sent
+_LISTED = 20  # places of one value that are told
 
 
 def reasons(error: msgspec.ValidationError, name: str) -> list[str]:
@@ -25,11 +25,13 @@ def reasons(error: msgspec.ValidationError, name: str) -> list[str]:
     pydantic's errors are read without their input.
     """
     cause: Any = error.__cause__
-    where = re.search(_PLACE, str(error))
-    place = name + (where.group(1) if where else "")
+    said = str(cause or "")  # it may be long, and hold whatever the value holds
+    where = str(error).removeprefix(said)
+    place = name + (where.removeprefix(_PLACE).removesuffix(_END) if where.startswith(_PLACE) else "")
     if hasattr(cause, "errors"):  # pydantic's
-        return [f"{_path(place, found['loc'])}: {found['msg']}" for found in cause.errors(include_input=False)]
-    text = str(cause or "")[:_LONGEST]
+        told = cause.errors(include_input=False)[:_LISTED]
+        return [f"{_path(place, found['loc'])}: {found['msg']:.{_LONGEST}}" for found in told]
+    text = said[:_LONGEST]
     return [f"{place}: {text}"] if text else []
 
 

@@ -25,6 +25,7 @@ from dedalus_mcp.errors import (
     CapabilityMissing,
     McpError,
 )
+from dedalus_mcp.excerpt import excerpt
 from dedalus_mcp.jsonrpc.failures import only_mcp_error
 from dedalus_mcp.jsonrpc.inbound import Inbound
 from dedalus_mcp.jsonrpc.messages import Notice
@@ -223,8 +224,8 @@ class Answering:
             params: Any = _decode(call.method, raw)
         except (msgspec.DecodeError, RecursionError) as error:
             self._terms(call.method, _meta(raw))  # raises, if that is wrong already
-            why = "nested too deeply" if isinstance(error, RecursionError) else str(error)
-            raise McpError(INVALID_PARAMS, f"Invalid params: {why:.200}") from None
+            why = "nested too deeply" if isinstance(error, RecursionError) else excerpt(error)
+            raise McpError(INVALID_PARAMS, f"Invalid params: {why}") from None
         return params, self._terms(call.method, params.meta)
 
     def _terms(self, method: str, meta: dict[str, Any] | None) -> Terms:

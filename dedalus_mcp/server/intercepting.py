@@ -23,6 +23,7 @@ import msgspec
 from msgspec import Raw
 
 from dedalus_mcp.errors import METHOD_NOT_FOUND, AskFailed
+from dedalus_mcp.excerpt import excerpt
 from dedalus_mcp.jsonrpc.inbound import Inbound
 from dedalus_mcp.jsonrpc.messages import Call, Notice
 from dedalus_mcp.jsonrpc.tasks import ends_the_task
@@ -247,7 +248,7 @@ class Intercepting(Answering):
         try:
             params = NotificationParams() if known is None else known.decode_params(notice.params)
         except (msgspec.DecodeError, RecursionError) as error:
-            logger.debug("dropped a malformed %.80r: %s", notice.method, error)
+            logger.debug("dropped a malformed %.80r: %s", notice.method, excerpt(error))
             return
         if agreed is None:
             return

@@ -11,6 +11,7 @@ from typing import Any
 from msgspec import Raw
 
 from dedalus_mcp.errors import INVALID_PARAMS, AskFailed, McpError
+from dedalus_mcp.excerpt import excerpt
 from dedalus_mcp.jsonrpc.tasks import signal
 from dedalus_mcp.server.asker import Question, check_capability
 from dedalus_mcp.types import ClientCapabilities
@@ -104,4 +105,4 @@ def check_answer(name: str, method: str, answers: Mapping[str, Any]) -> None:
         try:
             _METHODS[method].convert_result(answers[name])
         except ValueError as error:
-            raise McpError(INVALID_PARAMS, f"Invalid params: inputResponses: {name!r:.80}: {error!s:.200}") from None
+            raise McpError(INVALID_PARAMS, f"Invalid params: inputResponses: {name!r:.80}: {excerpt(error)}") from None

@@ -16,6 +16,7 @@ import msgspec
 from msgspec import Raw
 
 from dedalus_mcp.errors import INVALID_PARAMS, McpError
+from dedalus_mcp.excerpt import excerpt
 from dedalus_mcp.jsonrpc.codec import encode_value
 from dedalus_mcp.server.context import Context
 from dedalus_mcp.server.middleware import Chain, Incoming
@@ -54,8 +55,8 @@ def arguments_of(raw: Raw) -> dict[str, Any] | None:
     try:
         arguments: dict[str, Any] | None = None if given is None else msgspec.json.decode(given)
     except (msgspec.DecodeError, RecursionError) as error:  # what was read so far has only been skipped
-        why = "nested too deeply" if isinstance(error, RecursionError) else str(error)
-        raise McpError(INVALID_PARAMS, f"Invalid params: arguments: {why:.200}") from None
+        why = "nested too deeply" if isinstance(error, RecursionError) else excerpt(error)
+        raise McpError(INVALID_PARAMS, f"Invalid params: arguments: {why}") from None
     return arguments
 
 

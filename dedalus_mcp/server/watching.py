@@ -12,6 +12,7 @@ import logging
 import anyio
 
 from dedalus_mcp.errors import DedalusError, McpError
+from dedalus_mcp.excerpt import excerpt
 from dedalus_mcp.jsonrpc.loops import PerLoop
 from dedalus_mcp.jsonrpc.tasks import Tasks
 from dedalus_mcp.server.changes import Change
@@ -77,6 +78,6 @@ class Watching:
         except McpError as error:
             watch.error = error
         except (DedalusError, OSError) as error:
-            logger.warning("a resource elsewhere is not watched any more: %.200s", error)
+            logger.warning("a resource elsewhere is not watched any more: %s", excerpt(error))
         finally:
             watch.begun.set()

@@ -14,7 +14,7 @@ from dedalus_mcp.errors import (
     RemoteProtocolError,
     RequestTimeout,
 )
-from dedalus_mcp.proxies.failures import MAX_EXCERPT, excerpt, told
+from dedalus_mcp.proxies.failures import told
 
 
 @pytest.mark.parametrize(
@@ -67,12 +67,3 @@ def test_a_code_that_only_2026_07_28_has_is_another_elsewhere(modern: bool, code
         raise McpError(MISSING_REQUIRED_CLIENT_CAPABILITY, "needs sampling", {"requiredCapabilities": {}})
 
     assert raised.value.code == code
-
-
-@pytest.mark.parametrize(
-    ("said", "shown"),
-    [("a\nb\t c", "a b c"), ("x" * 5_000_000, "x" * (MAX_EXCERPT - 3) + "..."), ("", "")],
-    ids=["lines", "long", "empty"],
-)
-def test_an_excerpt_is_one_short_line(said: str, shown: str) -> None:
-    assert excerpt(said) == shown

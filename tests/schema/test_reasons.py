@@ -19,6 +19,8 @@ class Checked(msgspec.Struct):
             raise ValueError("n must not be 13" + "!" * 1000)
         if self.n == 14:
             raise ValueError
+        if self.n == 15:
+            raise ValueError("no - at `$.x` - at `$" * 100_000)
 
 
 class Model(pydantic.BaseModel):
@@ -49,6 +51,22 @@ def test_pydantic_says_everything_but_the_value() -> None:
     assert "secret" not in "".join(found)
 
 
+def test_pydantic_says_no_more_than_can_be_read() -> None:
+    found = said(dict[str, Model], {"a": {"items": ["x" * 1000] * 1000}})
+
+    assert len(found) == 20
+    assert max(map(len, found)) < 300
+
+
 def test_no_text_is_no_reason() -> None:
     assert said(Checked, {"n": 14}) == []
     assert said(Checked, {"n": "secret"}) == []
+
+
+def test_a_text_that_looks_like_places_is_none_and_takes_no_longer() -> None:
+    """A check may repeat what a client sent; looking for the place in that took minutes."""
+    (text,) = said(list[Checked], [{"n": 15}])
+
+    assert text.startswith("[0]: no - at `$.x`", len("it"))
+    assert len(text) < 250
+    assert said(Checked, {"n": 15})[0].startswith("it: no - at")

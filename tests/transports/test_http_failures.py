@@ -84,7 +84,7 @@ def test_only_in_a_session_does_404_mean_that_it_is_lost() -> None:
 def test_the_text_says_reason_and_what_the_server_said_in_part() -> None:
     """B154."""
     assert str(http(400)) == f"[400] Reason by {WHERE}"
-    assert str(http(400, b" a\n b\x00")) == f"[400] Reason by {WHERE}: a b\x00"
+    assert str(http(400, b" a\n b\x00")) == f"[400] Reason by {WHERE}: a b\\x00"
     assert str(http(400, error_body(id=None))) == f"[400] Reason by {WHERE}: why"
     assert str(http(200, b"<html>")) == f"[200] no MCP in the answer of {WHERE}: <html>"
     assert "sends us on to '/there'" in str(http(301, location="/there"))

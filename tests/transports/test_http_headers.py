@@ -191,3 +191,14 @@ def test_what_a_client_reads(accept: bytes | None, json: bool, sse: bool) -> Non
 @given(st.binary(max_size=600))
 def test_any_accept_header_is_read(accept: bytes) -> None:
     assert accepts(accept) in {(True, True), (True, False), (False, True), (False, False)}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['"' + '\\"' * 250_000, '"' * 499_999, '"\\', ',"' * 250_001],
+    ids=["escaped", "quotes", "backslash", "list"],
+)
+def test_quotes_that_are_never_closed_cost_no_more_than_their_length(text: str) -> None:
+    """A header as long as a server takes held up its event loop for twelve seconds."""
+    assert accepts(text.encode()) == (True, True)
+    assert accepts(f"application/json;a={text}".encode()) == (True, False)

@@ -20,6 +20,7 @@ from functools import partial
 import anyio
 
 from dedalus_mcp.errors import MCPConnectionError, RemoteProtocolError, SessionExpiredError
+from dedalus_mcp.excerpt import excerpt
 from dedalus_mcp.transport import Undelivered
 from dedalus_mcp_transports.http_duplex import HttpDuplex
 from dedalus_mcp_transports.http_failures import Answer, failure, reply_ids
@@ -209,7 +210,9 @@ class HttpConnection(HttpDuplex):
 
     async def _hear(self, stream: EventStream) -> None:
         why = await self._follow(stream, None)
-        logger.debug("no GET stream of %s: %s", self._sender.where, why or stream.fault or "it ends again and again")
+        logger.debug(
+            "no GET stream of %s: %s", self._sender.where, excerpt(why or stream.fault or "it ends again and again")
+        )
         if isinstance(why, SessionExpiredError):
             self._tell_lost(why)
 

@@ -25,6 +25,7 @@ from dedalus_mcp.errors import (
     SessionExpiredError,
     TransportError,
 )
+from dedalus_mcp.excerpt import excerpt
 
 __all__ = ("Answer", "failure", "reply_ids")
 
@@ -134,13 +135,13 @@ def _http_error(answer: Answer, error: ErrorData | None, where: str, *, in_sessi
 
 
 def _text(answer: Answer, error: ErrorData | None, where: str) -> str:
-    text = f"{answer.reason or 'refused'} by {where}"
+    text = f"{excerpt(answer.reason) or 'refused'} by {where}"
     if 200 <= answer.status < 300:
         text = f"no MCP in the answer of {where}"
     elif 300 <= answer.status < 400:
         text = f"{where} sends us on to {answer.headers.get('location', 'nowhere')!r:.200}, where we do not go"
-    said = " ".join((answer.body.decode(errors="replace") if error is None else error.message).split())
-    return f"{text}: {said[:EXCERPT]}" if said else text
+    said = excerpt(answer.body.decode(errors="replace") if error is None else error.message, EXCERPT)
+    return f"{text}: {said}" if said else text
 
 
 def _rpc_error(body: bytes) -> _Failure | None:

@@ -19,7 +19,8 @@ from dedalus_mcp.errors import DedalusError
 __all__ = ("ConflictingHeader", "Headers", "accepts", "decode_value", "encode_value", "is_json")
 
 _PREFIX, _SUFFIX = "=?base64?", "?="
-_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
+# Nothing after a quote is read twice, even where it is never closed: a text full of quotes would take seconds.
+_QUOTED = re.compile(r'"(?:[^"\\]|\\.?)*"?')
 _LONGEST_MEMO = 512  # bytes of an Accept header that is worth remembering; real ones have 30 to 200
 
 

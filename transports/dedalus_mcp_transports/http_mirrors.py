@@ -17,6 +17,7 @@ import msgspec
 from msgspec import UNSET
 
 from dedalus_mcp.errors import HEADER_MISMATCH, ErrorData
+from dedalus_mcp.excerpt import excerpt
 from dedalus_mcp.jsonrpc.messages import Call, Failure
 from dedalus_mcp_transports.http_classify import NAME, Refused
 from dedalus_mcp_transports.http_headers import Headers, decode_value
@@ -84,5 +85,5 @@ def _mirrored(tool: str, schema: Schema) -> tuple[Mirror, ...]:
     try:
         return mirrored(schema)
     except ValueError as error:  # clients hide such a tool (HTTP-62)
-        logger.warning("tool %r is of no use over HTTP: %s", tool, error)
+        logger.warning("tool %r is of no use over HTTP: %s", tool, excerpt(error))
         return ()

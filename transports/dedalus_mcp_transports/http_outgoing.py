@@ -20,6 +20,7 @@ import msgspec
 from msgspec import UNSET, Raw
 
 from dedalus_mcp.errors import LocalProtocolError, RemoteProtocolError
+from dedalus_mcp.excerpt import excerpt
 from dedalus_mcp_transports.http_headers import encode_value
 from dedalus_mcp_transports.http_params import ANNOTATION, Mirror, mirrored, param_headers
 
@@ -226,7 +227,7 @@ class Words:
         try:
             mirrors = mirrored(tool.inputSchema)
         except ValueError as error:
-            logger.warning("dropped the tool %.80r from the server's list: %s", tool.name, error)
+            logger.warning("dropped the tool %.80r from the server's list: %s", tool.name, excerpt(error))
             return False
         if mirrors and len(self._mirrors) < MAX_MIRRORED:
             self._mirrors[tool.name] = mirrors

@@ -16,6 +16,7 @@ from typing import Any
 
 import anyio
 
+from dedalus_mcp.excerpt import excerpt
 from dedalus_mcp.jsonrpc.tasks import Tasks
 from dedalus_mcp_transports.http_outgoing import Outgoing
 
@@ -70,7 +71,9 @@ class Posts:
             with anyio.fail_after(seconds):
                 await self._send(out)
         except Exception as error:  # noqa: BLE001 - told to the log, there is nobody else
-            logger.warning("%s did not arrive: %s", out.method or "a reply", error or "the server is too slow")
+            logger.warning(
+                "%s did not arrive: %s", out.method or "a reply", excerpt(str(error) or "the server is too slow")
+            )
 
     def post(self, out: Outgoing) -> None:
         """Send a reply, beside all else."""

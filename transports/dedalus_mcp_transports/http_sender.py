@@ -18,6 +18,7 @@ import anyio
 
 from dedalus_mcp.content_coding import ACCEPTED, folded, ignored
 from dedalus_mcp.errors import MCPConnectionError
+from dedalus_mcp.excerpt import excerpt
 from dedalus_mcp.transport import ASKING
 from dedalus_mcp_transports.http_failures import MAX_ERROR_BODY, Answer, failure
 
@@ -199,7 +200,7 @@ class Sender:
 def _broken(error: Exception, where: str, *, begun: bool) -> MCPConnectionError:
     """Return the error for what the HTTP client raised."""
     verb = "lost the connection to" if begun else "cannot reach"
-    made = MCPConnectionError(f"{verb} {where}: {str(error) or type(error).__name__}")
+    made = MCPConnectionError(f"{verb} {where}: {excerpt(str(error) or type(error).__name__)}")
     made.begun = begun
     return made
 

@@ -15,6 +15,7 @@ import httpx
 from dedalus_mcp.client.auth.failures import AuthError, DiscoveryError
 from dedalus_mcp.client.auth.reach import Reach, shown
 from dedalus_mcp.content_coding import ACCEPTED, folded, ignored
+from dedalus_mcp.excerpt import excerpt
 
 __all__ = ("Fetched", "Fetcher", "resolved")
 
@@ -113,7 +114,7 @@ class Fetcher:
         except TimeoutError:
             raise DiscoveryError(f"no answer of {where} within {self._seconds:.3g} s") from None
         except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, ValueError) as error:  # or of host or body
-            raise DiscoveryError(f"cannot reach {where}: {str(error) or type(error).__name__:.200}") from error
+            raise DiscoveryError(f"cannot reach {where}: {excerpt(str(error) or type(error).__name__)}") from error
 
     async def _exchange(self, request: httpx.Request, where: str) -> Fetched:
         held = bytearray()

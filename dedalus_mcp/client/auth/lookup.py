@@ -18,6 +18,7 @@ from dedalus_mcp.client.auth.failures import DiscoveryError
 from dedalus_mcp.client.auth.fetching import Fetcher
 from dedalus_mcp.client.auth.metadata import AuthorizationServerMetadata, ResourceMetadata
 from dedalus_mcp.client.auth.reach import Reach
+from dedalus_mcp.excerpt import excerpt
 
 __all__ = ("discover_authorization_server", "fetch_authorization_server_metadata", "fetch_resource_metadata")
 
@@ -44,7 +45,7 @@ async def discover_authorization_server(
             with anyio.CancelScope(shield=True):
                 await answer.aclose()
     except (httpx.HTTPError, httpx.InvalidURL, TimeoutError) as error:
-        raise DiscoveryError(f"cannot reach {url!r:.200}: {str(error) or type(error).__name__:.200}") from error
+        raise DiscoveryError(f"cannot reach {url!r:.200}: {excerpt(str(error) or type(error).__name__)}") from error
     challenge = token_challenge(*answer.headers.get_list("www-authenticate"))
     where = None if challenge is None else challenge.resource_metadata
     return await discover(Fetcher(client, Reach(url, trusted_hosts)), url, resource_metadata=where)

@@ -14,6 +14,7 @@ from typing import Annotated, Any, ClassVar, TypeVar
 import msgspec
 
 from dedalus_mcp.client.auth.failures import DiscoveryError
+from dedalus_mcp.excerpt import excerpt
 
 __all__ = (
     "AuthorizationServerMetadata",
@@ -174,6 +175,6 @@ def decode(kind: type[DocumentT], body: bytes, where: str) -> DocumentT:
     try:
         return msgspec.json.decode(body, type=kind, strict=False)  # numbers in quotes are taken as well
     except msgspec.ValidationError as error:
-        raise DiscoveryError(f"the answer of {where} is no {kind.__name__}: {error!s:.160}") from None
+        raise DiscoveryError(f"the answer of {where} is no {kind.__name__}: {excerpt(error)}") from None
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         raise DiscoveryError(f"the answer of {where} is no JSON, but should be a {kind.__name__}") from None
