@@ -68,6 +68,8 @@ LAYERS = {
     "dedalus_mcp.run": 6,
     "dedalus_mcp.proxies*": 6,
     "dedalus_mcp.testing*": 6,
+    "dedalus_mcp.cli*": 6,
+    "dedalus_mcp.__main__": 6,
     "dedalus_mcp": 6,
 }
 """The layer of each module; the first pattern that fits counts."""
@@ -91,6 +93,8 @@ THIRD_PARTY_OF = {
     "dedalus_mcp.client.auth.headless": {"httpx"},
     "dedalus_mcp.client.auth.lookup": {"httpx"},
     "dedalus_mcp.client.auth.oauth": {"httpx"},
+    "dedalus_mcp.cli.inspect": {"rich"},  # the extra `cli`
+    "dedalus_mcp.cli.terminal": {"rich"},
     "dedalus_mcp.jsonrpc.tasks": {"trio"},  # only when that is the loop that runs
     "dedalus_mcp.schema.json_schema": {"jsonschema_rs"},  # only when an author gives a schema
     "dedalus_mcp.server.seal": {"cryptography"},  # the extra `seal`

@@ -141,6 +141,11 @@ class MCPClient(ChangeRequests, ResourceRequests, CompletionRequests):
         """Why the connection is over; None as long as it is not."""
         return self._link.ended
 
+    async def wait_ended(self) -> str:
+        """Return why the connection is over, when it is."""
+        await self._link.over()
+        return self._link.ended or "the connection is closed"
+
     @property
     def revision(self) -> str:
         """The protocol revision that both sides speak."""

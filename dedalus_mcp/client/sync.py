@@ -130,6 +130,7 @@ class SyncMCPClient:
         return self._client.instructions
 
     ping = _waits(MCPClient.ping)
+    wait_ended = _waits(MCPClient.wait_ended)
     set_logging_level = _waits(MCPClient.set_logging_level)
     notify_roots_list_changed = _waits(MCPClient.notify_roots_list_changed)
     list_tools = _waits(MCPClient.list_tools)

@@ -1,0 +1,45 @@
+"""Render a prompt.
+
+Layer: L6.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+from dedalus_mcp.cli.blocks import text_of
+from dedalus_mcp.cli.exits import DONE
+from dedalus_mcp.cli.talking import add_options, pairs, talk
+from dedalus_mcp.cli.terminal import Terminal, cell
+from dedalus_mcp.client.client import MCPClient
+
+__all__ = ("add_arguments", "main", "prompt")
+
+
+def add_arguments(parser: argparse.ArgumentParser, command: Sequence[str] | None) -> None:
+    """Add what the command takes."""
+    add_options(parser, command=command, asks=True)
+    parser.add_argument("prompt", metavar="NAME", help="which prompt")
+    parser.add_argument("arguments", nargs="*", metavar="NAME=VALUE", help="its arguments, which are text")
+
+
+def main(options: argparse.Namespace) -> int:
+    """Run the command."""
+    return talk(options, prompt)
+
+
+async def prompt(client: MCPClient, options: argparse.Namespace, terminal: Terminal) -> int:
+    """Render the prompt, and show its messages."""
+    arguments = pairs(options.arguments, "an argument")
+    with terminal.progress() as progress:
+        result = await client.get_prompt(options.prompt, arguments or None, progress=progress)
+    if terminal.json:
+        terminal.emit(result)
+        return DONE
+    if result.description:
+        terminal.show(cell(result.description, "dim"))
+    for message in result.messages:
+        terminal.show(cell(f"{message.role}:", "bold"))
+        terminal.say(text_of(message.content))
+    return DONE

@@ -1,0 +1,114 @@
+"""Serve the server in a file.
+
+FILE is imported, and the one MCPServer in it is served; NAME says which where there are several.  A module
+that can be imported goes as package.module:NAME.  Code under `if __name__ == "__main__"` does not run.
+
+Layer: L6.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import traceback
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, redirect_stdout
+from pathlib import Path
+from typing import Any
+
+from dedalus_mcp.cli.exits import DONE, MISUSED, REFUSED, Misuse
+from dedalus_mcp.cli.loading import file_of, load_server
+from dedalus_mcp.server.server import MCPServer
+
+__all__ = ("add_arguments", "main")
+
+HTTP = ("http", "streamable-http")
+
+
+def add_arguments(parser: argparse.ArgumentParser, command: Sequence[str] | None) -> None:
+    """Add what the command takes."""
+    if command is not None:
+        parser.error("there is nothing for `run` after `--`")
+    parser.add_argument("file", metavar="FILE[:NAME]", help="the file with the server, or package.module:NAME")
+    parser.add_argument(
+        "--transport", default="stdio", help="stdio, http, or another that is installed; stdio if not given"
+    )
+    group = parser.add_argument_group("over HTTP")
+    group.add_argument("--host", help="the address to listen on; 127.0.0.1 if not given")
+    group.add_argument("--port", type=int, help="the port; that of the variable PORT, or 8000, if not given")
+    group.add_argument("--path", help="the path of the endpoint; /mcp if not given")
+    group.add_argument("--workers", type=int, help="how many processes serve; more than one need state keys")
+    group.add_argument(
+        "--reload",
+        action="store_true",
+        help="start anew when a Python file in the directory of FILE, or below, changes",
+    )
+
+
+def main(options: argparse.Namespace) -> int:
+    """Run the command."""
+    settings = {name: getattr(options, name) for name in ("host", "port", "path", "workers")}
+    settings = {name: value for name, value in settings.items() if value is not None}
+    try:
+        _check(options, settings)
+        if options.reload:
+            return _reloading(options, settings)
+        with _prints_to_stderr(options.transport):
+            server = load_server(options.file)
+    except Misuse as error:
+        sys.stderr.write(f"error: {error}\n")
+        return MISUSED
+    except Exception:  # noqa: BLE001 - the user's own code, whose traceback says more than we could
+        traceback.print_exc()
+        return REFUSED
+    return _serve(server, options.transport, settings)
+
+
+def _serve(server: MCPServer, transport: str, settings: dict[str, Any]) -> int:
+    try:
+        server.run(transport, **settings)
+    except (ValueError, TypeError, OSError) as error:
+        sys.stderr.write(f"error: {error}\n")
+        return MISUSED
+    return DONE
+
+
+def _check(options: argparse.Namespace, settings: dict[str, Any]) -> None:
+    if options.transport not in HTTP:
+        if settings:
+            raise Misuse(f"--{next(iter(settings))} goes with --transport http")
+        if options.reload:
+            raise Misuse(
+                "--reload goes with --transport http: over stdio the program is the connection, "
+                "and whoever started it would have to start it again"
+            )
+
+
+def _reloading(options: argparse.Namespace, settings: dict[str, Any]) -> int:
+    from dedalus_mcp.cli.reloading import serve_reloading  # noqa: PLC0415 - loaded where it is used
+
+    file = file_of(options.file)
+    if file is not None and not file.is_file():
+        raise Misuse(f"there is no file {str(file)!r}")
+    flags = [f"--{name}={value}" for name, value in settings.items()]
+    command = [sys.executable, "-m", "dedalus_mcp", "run", options.file, "--transport", "http", *flags]
+    return serve_reloading(command, Path.cwd() if file is None else file.resolve().parent)
+
+
+@contextmanager
+def _prints_to_stderr(transport: str) -> Generator[None]:
+    """Keep off the wire what code prints, or has others print, while it is imported."""
+    if transport != "stdio":
+        yield
+        return
+    sys.stdout.flush()
+    wire = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        with redirect_stdout(sys.stderr):
+            yield
+    finally:
+        sys.stdout.flush()
+        os.dup2(wire, 1)
+        os.close(wire)

@@ -1,0 +1,151 @@
+"""What a TARGET on the command line stands for.
+
+    https://example.com/mcp                 a URL
+    server.py   server.py:api   pkg.mod:api   a server of yours, run over stdio by this very interpreter
+    "uvx files-server --root ."             a command; so is everything after `--`
+
+Layer: L6.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shlex
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeGuard
+
+from dedalus_mcp import StdioServer
+from dedalus_mcp.cli.exits import Misuse
+from dedalus_mcp.client.configuration import HttpEntry, entry_of
+from dedalus_mcp.client.connecting import Connectable
+from dedalus_mcp.reaching import target_of
+
+__all__ = ("add_target", "opened")
+
+TOKEN = "DEDALUS_MCP_TOKEN"
+"""The environment variable with the token for a URL."""
+
+_FILE = re.compile(r"(?P<path>.+\.py)(?::(?P<name>[A-Za-z_][\w.]*))?")
+_MODULE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*:[A-Za-z_][\w.]*")
+
+
+def add_target(parser: argparse.ArgumentParser, *, command: Sequence[str] | None) -> None:
+    """Add TARGET, unless it was given as a command after `--`, and the options that go with it."""
+    if command is None:
+        parser.add_argument(
+            "target", metavar="TARGET", help="a URL, a file (server.py or server.py:name), or a command"
+        )
+    else:
+        parser.set_defaults(target=list(command))
+    group = parser.add_argument_group("the server")
+    group.add_argument(
+        "--header",
+        action="append",
+        default=[],
+        metavar="'NAME: VALUE'",
+        help="a header of every request to a URL; ${VARIABLE} in it stands for the environment's",
+    )
+    group.add_argument(
+        "--bearer",
+        metavar="TOKEN",
+        help=f"the token for a URL, better as '${{VARIABLE}}'; without this option, {TOKEN} is read",
+    )
+    group.add_argument(
+        "--env",
+        action="append",
+        default=[],
+        metavar="NAME[=VALUE]",
+        help="a variable for a command, which inherits few otherwise; without a value, ours",
+    )
+    group.add_argument("--cwd", metavar="DIRECTORY", help="where a command or file runs")
+
+
+def opened(options: argparse.Namespace, stderr: Callable[[str], object] | None = None) -> Connectable:
+    """Return what can be connected to.
+
+    Args:
+        options: What `add_target` added.  A target that is no text is taken as it is.
+        stderr: Called with each line that a program says on its stderr, in another thread.
+
+    Raises:
+        Misuse: The text is no target, or an option is not legal, or goes with another kind of target.
+    """
+    given: object = options.target
+    if not isinstance(given, str) and not _is_command(given):
+        target: Connectable = options.target
+        return target
+    if isinstance(given, str) and given.startswith(("http://", "https://")):
+        _refuse(options, ("env", "cwd"), "a command or a file")
+        return _url(given, options)
+    _refuse(options, ("header", "bearer"), "a URL")
+    if isinstance(given, str) and (_FILE.fullmatch(given) or _MODULE.fullmatch(given)):
+        command = [sys.executable, "-m", "dedalus_mcp", "run", given]
+        env: Mapping[str, str] = {**os.environ, **_variables(options.env)}  # it is the user's own program
+    else:
+        command, env = _words(given), _variables(options.env)
+    return StdioServer(command[0], command[1:], env=env, cwd=options.cwd, stderr=stderr)
+
+
+def _is_command(given: object) -> TypeGuard[list[str]]:
+    return isinstance(given, list)
+
+
+def _words(given: str | list[str]) -> list[str]:
+    try:
+        words = shlex.split(given) if isinstance(given, str) else given
+    except ValueError as error:
+        raise Misuse(f"the command {given!r:.80} cannot be read: {error}") from None
+    if not words:
+        raise Misuse("the command is empty: a target is a URL, a file or a command")
+    return words
+
+
+def _url(url: str, options: argparse.Namespace) -> Connectable:
+    headers: dict[str, str] = {}
+    for each in options.header:
+        name, colon, value = each.partition(":")
+        if not colon:
+            raise Misuse(f"--header is 'NAME: VALUE', not {each!r:.40}")
+        headers[name.strip()] = value.strip()
+    auth = None
+    try:
+        token = _token(options.bearer)
+        if token is not None:
+            from dedalus_mcp.client.auth import BearerAuth  # noqa: PLC0415 - loads httpx
+
+            auth = BearerAuth(token)
+        entry = entry_of({"url": url, "headers": headers}, "the target")
+        assert isinstance(entry, HttpEntry), "it has a URL"
+        return target_of(entry, auth=auth)
+    except (TypeError, ValueError) as error:
+        raise Misuse(str(error)) from None
+
+
+def _token(given: str | None) -> str | None:
+    """The token of the option or of the environment; in the former a variable stands for its value."""
+    if given is None:
+        return os.environ.get(TOKEN)
+    entry = entry_of({"url": "https://localhost", "headers": {"token": given}}, "--bearer")
+    assert isinstance(entry, HttpEntry), "it has a URL"
+    return entry.headers["token"]
+
+
+def _variables(given: Sequence[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for each in given:
+        name, equals, value = each.partition("=")
+        if not name:
+            raise Misuse(f"--env is NAME=VALUE or NAME, not {each!r:.40}")
+        if not equals and name not in os.environ:
+            raise Misuse(f"--env {name:.80}: there is no such variable here; --env {name:.80}=VALUE sets one")
+        found[name] = value if equals else os.environ[name]
+    return found
+
+
+def _refuse(options: argparse.Namespace, names: Sequence[str], kind: str) -> None:
+    for name in names:
+        if getattr(options, name):
+            raise Misuse(f"--{name} goes with {kind}")
