@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
 
-.PHONY: demo test check lint types format cover bench docs interop dist clean
+.PHONY: demo test check lint types format cover bench docs fuzz interop dist clean
 
 demo: .venv/project
 	@$(BIN)/python examples/demo.py
@@ -34,6 +34,10 @@ bench: .venv/dev
 docs: .venv/docs
 	@$(BIN)/zensical build --clean --strict
 
+# Hostile input for a minute each; `make fuzz FUZZ="codec sse --seconds 3600"` for longer, `--help` for more.
+fuzz: .venv/dev .venv/fuzz
+	@$(BIN)/python -m tests.fuzz $(FUZZ)
+
 # Other people's clients, servers and suites, for tests/interop and tests/conformance; outside the repository.
 interop: .venv/dev
 	@$(BIN)/python tests/interop/install.py
@@ -55,6 +59,11 @@ clean:
 
 .venv/project: .venv/pip pyproject.toml dedalus_mcp_names.pth
 	@$(PIP) install --editable .
+	@touch $@
+
+# Where atheris has no wheel, fuzzing goes on without: the compiler that it would need is not demanded.
+.venv/fuzz: .venv/project
+	@$(PIP) install --only-binary :all: --group fuzz || echo "Fuzzing without atheris."
 	@touch $@
 
 .venv/dev: .venv/project
