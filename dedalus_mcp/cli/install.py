@@ -1,7 +1,8 @@
 """Write a server into the configuration of a desktop host.
 
 The host starts `python -m dedalus_mcp run FILE`, by absolute paths, so that the file need not have a line
-that runs the server.  The rest of the configuration stays as it is, byte for byte.
+that runs the server; that is tried once before anything is written.  The rest of the configuration stays
+as it is, byte for byte.
 
 Layer: L6.
 """
@@ -19,11 +20,12 @@ from typing import Any
 
 from dedalus_mcp.cli.exits import DONE, MISUSED, Misuse
 from dedalus_mcp.cli.harmless import harmless
+from dedalus_mcp.cli.install_check import fault_of
 from dedalus_mcp.cli.install_file import read_text, replace_text
 from dedalus_mcp.cli.install_hosts import HOSTS, configuration_of
 from dedalus_mcp.cli.install_json import BrokenJson, drop, holds, put
 
-__all__ = ("add_arguments", "entry_of", "install", "main")
+__all__ = ("add_arguments", "install", "main")
 
 SERVERS = "mcpServers"
 """The member that holds the entries, where no host says otherwise."""
@@ -46,6 +48,8 @@ def add_arguments(parser: argparse.ArgumentParser, command: Sequence[str] | None
         help="a variable that the server gets; without a value, the one that it has here (repeatable)",
     )
     parser.add_argument("--python", metavar="PATH", help="the interpreter (the one that runs this)")
+    parser.add_argument("--script", action="store_true", help="start `python FILE`, which runs the server by itself")
+    parser.add_argument("--no-check", action="store_true", help="do not try whether the server starts")
     action = parser.add_mutually_exclusive_group()
     action.add_argument("--print", action="store_true", dest="shows", help="print the entry and write nothing")
     action.add_argument("--remove", action="store_true", help="take the entry out again")
@@ -82,39 +86,27 @@ def install(options: argparse.Namespace, variables: Mapping[str, str] | None = N
         raise Misuse("a name has one character at least")
     if options.remove:
         return _removed(_place(options, variables), servers, name)
-    entry = entry_of(
-        file,
-        server,
-        python=options.python,
-        env=_environment(options.env, variables),
-        typed=host is not None and host.typed,
-    )
+    entry = {"type": "stdio"} if host is not None and host.typed else {}
+    entry |= _entry(file, server, options, variables)
     if options.shows:
         return json.dumps({servers: {name: entry}}, ensure_ascii=False, indent=2)
-    return _installed(_place(options, variables), servers, name, entry)
+    path = _place(options, variables)
+    fault = None if options.no_check else fault_of(entry, variables)
+    if fault is not None:
+        raise Misuse(f"{file} does not start as a server, and is not installed (see --script, --no-check): {fault}")
+    return _installed(path, servers, name, entry)
 
 
-def entry_of(
-    file: Path, server: str | None, *, python: str | None, env: Mapping[str, str], typed: bool = False
-) -> dict[str, Any]:
-    """Return the entry of a server, in which every path is absolute: hosts start servers anywhere.
-
-    Args:
-        file: The file of the server.
-        server: Which one in it; None where there is one.
-        python: The interpreter; None for the one that runs this.
-        env: The variables that it gets.
-        typed: Whether the entry says that the server is a program.
-
-    Raises:
-        Misuse: There is no such file or interpreter.
-    """
+def _entry(file: Path, server: str | None, options: argparse.Namespace, variables: Mapping[str, str]) -> dict[str, Any]:
+    """Return the entry of a server, in which every path is absolute: hosts start servers anywhere."""
     if not file.is_file():
         raise Misuse(f"there is no file {str(file)!r:.200}")
-    where = str(file.absolute()) + (f":{server}" if server else "")
-    entry: dict[str, Any] = {"type": "stdio"} if typed else {}
-    entry |= {"command": _interpreter(python), "args": ["-m", "dedalus_mcp", "run", where]}
-    return entry | ({"env": dict(env)} if env else {})
+    where = str(file.absolute())
+    if options.script and server is not None:
+        raise Misuse("--script goes with a file alone: it runs what it runs")
+    args = [where] if options.script else ["-m", "dedalus_mcp", "run", f"{where}:{server}" if server else where]
+    env = _environment(options.env, variables)
+    return {"command": _interpreter(options.python), "args": args} | ({"env": env} if env else {})
 
 
 def _split(given: str) -> tuple[Path, str | None]:

@@ -28,6 +28,8 @@ COMMANDS = {
     "read": "read a resource",
     "complete": "ask what an argument may be",
     "listen": "show what a server tells of, until Ctrl-C",
+    "trace": "show what a client and a server say to each other",
+    "install": "write a server into the configuration of a desktop host",
 }
 """Each command, a module of this package, and what it does."""
 

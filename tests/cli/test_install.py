@@ -19,7 +19,7 @@ from dedalus_mcp.client.configuration import StdioEntry, read_configuration
 def run(*arguments: str, **variables: str) -> str:
     parser = ArgumentParser()
     add_arguments(parser, None)
-    return install(parser.parse_args(arguments), variables)
+    return install(parser.parse_args([*arguments, "--no-check"]), variables)
 
 
 @pytest.fixture
@@ -52,6 +52,12 @@ def test_the_server_in_the_file_and_its_name_can_be_told(server: Path, config: P
     run("weather.py:other", "--config", str(config), "--name", "Weather!")
 
     assert entries(config)["Weather!"]["args"][-1] == f"{server}:other"
+
+
+def test_a_file_that_runs_its_server_can_be_started_itself(server: Path, config: Path) -> None:
+    run("weather.py", "--config", str(config), "--script")
+
+    assert entries(config)["weather"]["args"] == [str(server)]
 
 
 def test_variables_are_given_or_taken_from_here(server: Path, config: Path) -> None:
@@ -114,6 +120,7 @@ def test_the_interpreter_is_looked_up_and_its_link_is_kept(server: Path, config:
         (["weather.py", "--print", "--env", "UNSET"], "UNSET=VALUE"),
         (["weather.py", "--print", "--env", "=1"], "NAME=VALUE"),
         (["weather.py", "--print", "--name", " "], "name"),
+        (["weather.py:a", "--print", "--script"], "--script"),
     ],
 )
 def test_what_cannot_be_done_is_refused_with_what_is_legal(server: Path, arguments: list[str], why: str) -> None:
