@@ -9,6 +9,7 @@ Layer: L1; imports `messages`, `wire` and `icons` only.
 
 from __future__ import annotations
 
+from base64 import b64encode
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import msgspec
@@ -76,6 +77,11 @@ class ImageContent(Block, frozen=True, kw_only=True, tag="image"):
     annotations: Annotations | None = None
     meta: Meta | None = msgspec.field(default=None, name="_meta")
 
+    @classmethod
+    def of(cls, data: bytes, mimeType: str) -> ImageContent:  # noqa: N803 - the field's own name
+        """Make one of its bytes."""
+        return cls(data=b64encode(data).decode(), mimeType=mimeType)
+
 
 class AudioContent(Block, frozen=True, kw_only=True, tag="audio"):
     """Sound; `data` is base64 (2025-03-26 and later)."""
@@ -86,6 +92,11 @@ class AudioContent(Block, frozen=True, kw_only=True, tag="audio"):
     mimeType: str
     annotations: Annotations | None = None
     meta: Meta | None = msgspec.field(default=None, name="_meta")
+
+    @classmethod
+    def of(cls, data: bytes, mimeType: str) -> AudioContent:  # noqa: N803 - the field's own name
+        """Make one of its bytes."""
+        return cls(data=b64encode(data).decode(), mimeType=mimeType)
 
 
 class ResourceContents(Choice):

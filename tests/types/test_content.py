@@ -25,3 +25,8 @@ def test_a_block_of_an_unknown_type_has_its_type() -> None:
 
     assert block.type == "hologram"
     assert block == {"type": "hologram", "depth": 3}
+
+
+def test_pictures_and_sounds_are_made_of_their_bytes() -> None:
+    assert types.ImageContent.of(b"\xff\x00", "image/png") == types.ImageContent(data="/wA=", mimeType="image/png")
+    assert types.AudioContent.of(b"", "audio/wav") == types.AudioContent(data="", mimeType="audio/wav")
