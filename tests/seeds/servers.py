@@ -34,13 +34,13 @@ _FORM = types.ElicitRequestParams(
 )
 
 
-def elicitation(timeout: float | None = None) -> MCPServer:
+def elicitation(timeout: float | None = None, *, document: str = "elicitation.hi") -> MCPServer:
     """The document on elicitation; its pieces of functions are tools named after them."""
     server = MCPServer("seeds", config=ServerConfig(elicitation=ElicitationConfig(timeout=timeout)))
-    server.collect(module("elicitation", "deploy")["deploy"], module("elicitation", "create_project")["create_project"])
-    ask = body("elicitation", "params", "ctx")
-    actions = body("elicitation", "actions", "ctx", "params")
-    careful = body("elicitation", "error_handling", "ctx", "params")
+    server.collect(module(document, "deploy")["deploy"], module(document, "create_project")["create_project"])
+    ask = body(document, "params", "ctx")
+    actions = body(document, "actions", "ctx", "params")
+    careful = body(document, "error_handling", "ctx", "params")
 
     with server.binding():
 
@@ -71,11 +71,11 @@ def elicitation(timeout: float | None = None) -> MCPServer:
     return server
 
 
-def prompts() -> MCPServer:
+def prompts(document: str = "prompts.hi") -> MCPServer:
     """The document on prompts: its seven prompts, and what it says in words on what a renderer returns."""
     server = MCPServer("assistant")
     for name in PROMPTS:
-        server.collect(module("prompts", name)[name])
+        server.collect(module(document, name)[name])
     for name, returned in RETURNED.items():
         server.collect(prompt(name, description=name)(_returning(returned)))
     return server
@@ -117,5 +117,4 @@ RETURNED: dict[str, Any] = {
 
 
 if __name__ == "__main__":
-    made = {"elicitation": elicitation, "prompts": prompts}[sys.argv[1]]
-    made().run()
+    (elicitation() if sys.argv[1] == "elicitation" else prompts()).run()

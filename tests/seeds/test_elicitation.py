@@ -229,7 +229,7 @@ async def test_outside_of_a_request_there_is_nobody_to_ask() -> None:
     with pytest.raises(LookupError, match="No active context; use get_context\\(\\) from within a request handler"):
         get_context()
     with pytest.raises(LookupError):
-        await module("elicitation", "deploy")["deploy"]("prod")
+        await module("elicitation.hi", "deploy")["deploy"]("prod")
 
 
 def test_people_get_minutes_to_answer() -> None:

@@ -191,13 +191,13 @@ async def test_content_that_is_no_text_comes_through_unchanged(name: str) -> Non
 
 
 def test_a_renderer_is_tested_as_the_plain_function_it_is() -> None:
-    names = module("prompts", "code_review", "plain_test")
+    names = module("prompts.hi", "code_review", "plain_test")
 
     names["test_code_review_prompt"]()
 
 
 async def test_a_prompt_is_tested_through_the_server() -> None:
-    names = module("prompts", "code_review", "server_test")
+    names = module("prompts.hi", "code_review", "server_test")
 
     await names["test_prompt_rendering"]()
     marks: list[Any] = names["test_prompt_rendering"].pytestmark
@@ -205,5 +205,5 @@ async def test_a_prompt_is_tested_through_the_server() -> None:
 
 
 def test_the_documents_own_servers_have_what_they_collect() -> None:
-    assert module("prompts", "code_review")["server"].prompt_names == ["code-review"]
-    assert module("prompts", "translate")["server"].prompt_names == ["translate"]
+    assert module("prompts.hi", "code_review")["server"].prompt_names == ["code-review"]
+    assert module("prompts.hi", "translate")["server"].prompt_names == ["translate"]
