@@ -71,5 +71,5 @@ clean:
 	@touch $@
 
 .venv/docs: .venv/project
-	@$(PIP) install --group docs
+	@$(PIP) install --group docs ruff
 	@touch $@

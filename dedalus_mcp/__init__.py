@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from dedalus_mcp.server.changes import SubscriptionBus as SubscriptionBus
     from dedalus_mcp.server.completions import CompletionResult as CompletionResult
     from dedalus_mcp.server.config import ElicitationConfig as ElicitationConfig
+    from dedalus_mcp.server.config import ParkingConfig as ParkingConfig
     from dedalus_mcp.server.config import PingConfig as PingConfig
     from dedalus_mcp.server.config import SamplingConfig as SamplingConfig
     from dedalus_mcp.server.config import ServerConfig as ServerConfig
@@ -125,6 +126,7 @@ _HOME = {
     "McpError": "dedalus_mcp.errors",
     "MemoryCache": "dedalus_mcp.client.cache",
     "Middleware": "dedalus_mcp.server.middleware",
+    "ParkingConfig": "dedalus_mcp.server.config",
     "PingConfig": "dedalus_mcp.server.config",
     "ProgressTelemetry": "dedalus_mcp.server.progress_telemetry",
     "PromptSpec": "dedalus_mcp.server.specs",
@@ -204,6 +206,7 @@ __all__ = (
     "McpError",
     "MemoryCache",
     "Middleware",
+    "ParkingConfig",
     "PingConfig",
     "ProgressTelemetry",
     "PromptSpec",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 import tomllib
 import unicodedata
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
@@ -17,11 +19,23 @@ from tests.sources import ROOT
 
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
+PICTURES = sorted((DOCS / "images").glob("*.svg"))
+RECORDED = ("terminal.svg",)  # looks as the terminal did
 FENCED = re.compile(r"^( *)(```+|~~~+)[^\n]*\n.*?^\1\2 *$", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"(`+)(?!`).*?(?<!`)\1(?!`)", re.DOTALL)
 LINK = re.compile(r"!?\[(?:[^\[\]]|\[[^\]]*\])*\]\(\s*([^)\s]+)[^)]*\)")
 HEADING = re.compile(r"^#+ +(.*?)(?: *\{ *#(\S+) *\})?$", re.MULTILINE)
 GIVEN = re.compile(r"\bid=\"([^\"]+)\"")
+PUBLIC = (
+    "dedalus_mcp",
+    "dedalus_mcp.auth",
+    "dedalus_mcp.client",
+    "dedalus_mcp.client.auth",
+    "dedalus_mcp.errors",
+    "dedalus_mcp.testing",
+    "dedalus_mcp.transport",
+    "dedalus_mcp.types",
+)
 GENERATED = re.compile(r"^::: ([\w.]+)", re.MULTILINE)
 
 
@@ -113,6 +127,32 @@ def test_every_link_leads_somewhere(page: Path) -> None:
             lost.append(f"{link}: no such anchor; there are {sorted(anchors(target))}")
 
     assert lost == []
+
+
+def test_the_reference_has_every_public_name() -> None:
+    shown = [name for page in (DOCS / "reference").glob("*.md") for name in GENERATED.findall(page.read_text())]
+    assert [name for name in shown if not exists(name)] == []
+    covered: set[str] = set()
+    for name in shown:
+        whole = name in sys.modules
+        covered |= set(sys.modules[name].__all__) if whole else {name.rpartition(".")[2]}
+
+    missing = {f"{module}.{name}" for module in PUBLIC for name in import_module(module).__all__ if name not in covered}
+    assert missing == {"dedalus_mcp.__version__", "dedalus_mcp.types"}
+
+
+@pytest.mark.parametrize("picture", PICTURES, ids=lambda picture: picture.name)
+def test_a_picture_is_told_in_words_and_readable_by_day_and_by_night(picture: Path) -> None:
+    drawing = picture.read_text()
+    root = ElementTree.fromstring(drawing)
+    shown = [page for page in [ROOT / "README.md", *PAGES] if f"images/{picture.name}" in "".join(links(page))]
+
+    assert shown
+    assert "http" not in drawing.replace('xmlns="http://www.w3.org/2000/svg"', ""), "nothing comes from elsewhere"
+    if picture.name not in RECORDED:
+        assert root.get("role") == "img"
+        assert root.find("{http://www.w3.org/2000/svg}title") is not None
+        assert "prefers-color-scheme: dark" in drawing
 
 
 def test_links_and_anchors_are_found_as_readers_see_them(tmp_path: Path) -> None:

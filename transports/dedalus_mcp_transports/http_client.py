@@ -165,7 +165,11 @@ class HttpSse(_Url):
 
     Args:
         url: The address of the event stream, `http` or `https`.
-        headers, auth, http_client, timeout, max_message: See `StreamableHttp`.
+        headers: See `StreamableHttp`.
+        auth: Likewise.
+        http_client: Likewise.
+        timeout: Likewise.
+        max_message: Likewise.
 
     Raises:
         ValueError: `url` is none, a header cannot be sent, or `timeout` is not positive.
