@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
+from dedalus_mcp.errors import RemoteProtocolError
 from dedalus_mcp.types import (
     AudioContent,
     BlobResourceContents,
@@ -60,12 +61,12 @@ def blob_of(data: str) -> bytes:
     """Return the bytes that base64 stands for.
 
     Raises:
-        ValueError: It is none.
+        RemoteProtocolError: It is none.
     """
     try:
         return base64.b64decode(data, validate=True)
     except binascii.Error as error:
-        raise ValueError(f"the server's bytes are no base64: {error}") from None
+        raise RemoteProtocolError(f"the server's bytes are no base64: {error}") from None
 
 
 def _size(data: str) -> str:

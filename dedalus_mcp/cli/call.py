@@ -20,6 +20,7 @@ from dedalus_mcp.cli.talking import add_options, talk
 from dedalus_mcp.cli.terminal import Terminal
 from dedalus_mcp.cli.values import object_of, read_arguments
 from dedalus_mcp.client.client import MCPClient
+from dedalus_mcp.errors import InvalidOutput
 from dedalus_mcp.types import Tool
 
 __all__ = ("add_arguments", "call", "main")
@@ -43,8 +44,12 @@ def main(options: argparse.Namespace) -> int:
 async def call(client: MCPClient, options: argparse.Namespace, terminal: Terminal) -> int:
     """Call the tool, and show what it returned."""
     arguments = await _arguments(client, options)
-    with terminal.progress() as progress:
-        result = await client.call_tool(options.tool, arguments, progress=progress)
+    problem: InvalidOutput | None = None
+    try:
+        with terminal.progress() as progress:
+            result = await client.call_tool(options.tool, arguments, progress=progress)
+    except InvalidOutput as error:
+        problem, result = error, error.result
     if terminal.json:
         terminal.emit(result)
     else:
@@ -52,7 +57,9 @@ async def call(client: MCPClient, options: argparse.Namespace, terminal: Termina
             (terminal.fail if result.isError else terminal.say)(text)
         if result.isError and not result.content:
             terminal.fail("the tool failed without saying why")
-    return REFUSED if result.isError else DONE
+    if problem is not None:
+        terminal.fail(str(problem))
+    return REFUSED if result.isError or problem is not None else DONE
 
 
 async def _arguments(client: MCPClient, options: argparse.Namespace) -> dict[str, Any]:

@@ -123,7 +123,8 @@ def _show_tools(tools: Sequence[Tool], terminal: Terminal) -> None:
                 "" if each.required else "?",
                 ": ",
                 cell(each.legal, "cyan"),
-                cell("" if each.default is None else f" = {each.default}", "dim"),
+                "" if each.default is None else " = ",
+                cell(each.default or "", "dim"),
             )
             for each in arguments_of(tool.inputSchema)
         )

@@ -1,7 +1,7 @@
 """Show what a server tells of, until Ctrl-C.
 
-Changes of its lists, log messages, and changes of the resources that are named.  What happens while the
-connection is made again is told once for all that may have changed.
+Changes of its lists and of the resources that are named, and log messages, which servers of 2026-07-28 send
+with answers only.  Where listening was interrupted, all that may have changed meanwhile is told once.
 
 Layer: L6.
 """

@@ -59,7 +59,7 @@ def _import_file(path: Path) -> ModuleType:
         raise Misuse(f"there is no file {str(path)!r}")
     sys.path.insert(0, str(path.parent))  # as Python has it for a program
     name = path.stem
-    if name in sys.modules or name in sys.stdlib_module_names or importlib.util.find_spec(name) is None:
+    if name in sys.modules or name in sys.stdlib_module_names or not name.isidentifier():
         name = f"served_{name}"
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None, "it is a file with Python's suffix"
@@ -71,6 +71,8 @@ def _import_file(path: Path) -> ModuleType:
 
 
 def _import_module(name: str) -> ModuleType:
+    if not all(part.isidentifier() for part in name.split(".")):
+        raise Misuse(f"{name!r:.200} is no module; a file's name ends with .py")
     sys.path.insert(0, str(Path.cwd()))
     try:
         return importlib.import_module(name)
@@ -78,8 +80,6 @@ def _import_module(name: str) -> ModuleType:
         if error.name is None or not f"{name}.".startswith(f"{error.name}."):
             raise
         raise Misuse(f"there is no module {name!r}; a file's name ends with .py") from None
-    except ValueError as error:  # an empty part of a name
-        raise Misuse(f"{name!r} is no module: {error}") from None
 
 
 def _named(module: ModuleType, place: str, name: str) -> MCPServer:

@@ -9,17 +9,23 @@ Layer: L6.
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import sys
 import traceback
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
 
 from dedalus_mcp.cli.exits import DONE, MISUSED, REFUSED, Misuse
 from dedalus_mcp.cli.loading import file_of, load_server
+from dedalus_mcp.run import ENTRY_POINTS
 from dedalus_mcp.server.server import MCPServer
+
+if TYPE_CHECKING:
+    from dedalus_mcp import HttpServer
 
 __all__ = ("add_arguments", "main")
 
@@ -56,25 +62,55 @@ def main(options: argparse.Namespace) -> int:
             return _reloading(options, settings)
         with _prints_to_stderr(options.transport):
             server = load_server(options.file)
+        return _serve(server, options.transport, settings)
     except Misuse as error:
         sys.stderr.write(f"error: {error}\n")
         return MISUSED
-    except Exception:  # noqa: BLE001 - the user's own code, whose traceback says more than we could
-        traceback.print_exc()
+    except Exception as error:  # noqa: BLE001 - the user's own code, whose traceback says more than we could
+        traceback.print_exception(error.with_traceback(_of_theirs(error.__traceback__)))
         return REFUSED
-    return _serve(server, options.transport, settings)
 
 
 def _serve(server: MCPServer, transport: str, settings: dict[str, Any]) -> int:
+    if transport == "stdio" and sys.stdin is not None and sys.stdin.isatty():
+        sys.stderr.write("Serving over stdio, which is for a client that starts this; --transport http has a URL.\n")
     try:
-        server.run(transport, **settings)
-    except (ValueError, TypeError, OSError) as error:
+        server.run(_host(settings) if transport in HTTP else transport)
+    except Misuse:
+        raise
+    except OSError as error:
+        if error.errno not in (errno.EADDRINUSE, errno.EADDRNOTAVAIL, errno.EACCES):
+            raise
         sys.stderr.write(f"error: {error}\n")
-        return MISUSED
+        return REFUSED
     return DONE
 
 
+def _of_theirs(found: TracebackType | None) -> TracebackType | None:
+    """Leave out where we import their code: that is no fault of theirs."""
+    ours = str(Path(__file__).parent)
+    while found is not None and found.tb_frame.f_code.co_filename.startswith((ours, "<frozen importlib")):
+        found = found.tb_next
+    return found
+
+
+def _host(settings: dict[str, Any]) -> HttpServer:
+    from dedalus_mcp import HttpServer, HttpSettings  # noqa: PLC0415 - stdio needs nothing of them
+
+    path = {"path": settings.pop("path")} if "path" in settings else {}
+    try:
+        return HttpServer(settings=HttpSettings(**path), **settings)
+    except ValueError as error:
+        raise Misuse(str(error)) from None
+
+
 def _check(options: argparse.Namespace, settings: dict[str, Any]) -> None:
+    if options.transport not in (*HTTP, "stdio"):
+        from importlib.metadata import entry_points  # noqa: PLC0415 - loaded where it is used
+
+        others = sorted(entry_points(group=ENTRY_POINTS).names)
+        if options.transport not in others:
+            raise Misuse(f"--transport is one of {', '.join(('stdio', 'http', *others))}")
     if options.transport not in HTTP:
         if settings:
             raise Misuse(f"--{next(iter(settings))} goes with --transport http")

@@ -43,6 +43,7 @@ TIMEOUT = 60.0
 Work: TypeAlias = Callable[[MCPClient, argparse.Namespace, Terminal], Awaitable[int]]
 """What a command does with a client: it returns the exit code."""
 
+_LAST_WORDS = "; the end of its stderr:"
 _STYLES = {"debug": "dim", "info": "", "notice": "", "warning": "yellow"}
 
 
@@ -123,6 +124,8 @@ async def talking(
     except Misuse as error:
         terminal.fail(str(error))
         return MISUSED
+    except BrokenPipeError:  # of our own stdout: nobody reads it any more
+        raise
     except (DedalusError, OSError) as error:
         status = _failed(error, terminal)
     return DECLINED if questions.declined and status in (DONE, REFUSED) else status
@@ -172,7 +175,9 @@ def _failed(error: Exception, terminal: Terminal) -> int:
             terminal.emit({"error": error.error})
         terminal.fail(f"{error.message} ({error.code})")
         return REFUSED
-    terminal.fail(str(error) or type(error).__name__)
+    text = str(error) or type(error).__name__
+    # What a program has said on its stderr was shown when it did, unless nothing was to be.
+    terminal.fail(text if terminal.quiet else text.partition(_LAST_WORDS)[0])
     if isinstance(error, AuthRequiredError):
         terminal.note("the server wants a token: --bearer, or the variable DEDALUS_MCP_TOKEN")
     is_lost = isinstance(error, ConnectionLost | MCPConnectionError | RequestTimeout | OSError)

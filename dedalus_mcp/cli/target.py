@@ -15,6 +15,7 @@ import re
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TypeGuard
 
 from dedalus_mcp import StdioServer
@@ -81,12 +82,22 @@ def opened(options: argparse.Namespace, stderr: Callable[[str], object] | None =
         _refuse(options, ("env", "cwd"), "a command or a file")
         return _url(given, options)
     _refuse(options, ("header", "bearer"), "a URL")
-    if isinstance(given, str) and (_FILE.fullmatch(given) or _MODULE.fullmatch(given)):
-        command = [sys.executable, "-m", "dedalus_mcp", "run", given]
+    if isinstance(given, str) and (file := _FILE.fullmatch(given) or _MODULE.fullmatch(given)):
+        command = [sys.executable, "-m", "dedalus_mcp", "run", _absolute(file)]
         env: Mapping[str, str] = {**os.environ, **_variables(options.env)}  # it is the user's own program
     else:
         command, env = _words(given), _variables(options.env)
     return StdioServer(command[0], command[1:], env=env, cwd=options.cwd, stderr=stderr)
+
+
+def _absolute(found: re.Match[str]) -> str:
+    """Return what `run` takes; a file is here, wherever the program is to run."""
+    path = found.groupdict().get("path")
+    if path is None:
+        return found[0]
+    if not Path(path).is_file():
+        raise Misuse(f"there is no file {path!r:.200}")
+    return f"{Path(path).resolve()}{found[0].removeprefix(path)}"
 
 
 def _is_command(given: object) -> TypeGuard[list[str]]:

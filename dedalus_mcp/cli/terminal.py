@@ -147,18 +147,25 @@ def cell(text: str, style: str = "", *, limit: int = 400) -> Text:
 
 def standard_terminal(*, json: bool = False, quiet: bool = False) -> Terminal:
     """Return the terminal of this program."""
-    for stream in (sys.stdout, sys.stderr):
+    out, err = (stream or open(os.devnull, "w") for stream in (sys.stdout, sys.stderr))  # noqa: SIM115, PTH123
+    for stream in (out, err):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:  # what the locale has no bytes for is shown by its code
             reconfigure(errors="backslashreplace")
     stdin: TextIO | None = sys.stdin  # None where the program was started without one
-    there = stdin is not None and stdin.isatty() and sys.stderr.isatty()
+    there = stdin is not None and stdin.isatty() and err.isatty()
     keyboard = Keyboard(stdin.fileno()) if stdin is not None and there else None
-    return Terminal(sys.stdout, sys.stderr, keyboard=keyboard, json=json, quiet=quiet)
+    return Terminal(out, err, keyboard=keyboard, json=json, quiet=quiet)
+
+
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        """Nobody reads any more: the program decides what becomes of that, not rich."""
+        raise BrokenPipeError
 
 
 def _console(file: TextIO) -> Console:
-    console = Console(file=file, markup=False, emoji=False, highlight=False)
+    console = _Console(file=file, markup=False, emoji=False, highlight=False)
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = WIDTH
     return console

@@ -71,10 +71,11 @@ def complete_greet(argument: types.CompletionArgument, context: types.Completion
 
 
 @tool
-async def picture_of() -> list[Any]:
+async def picture_of() -> types.CallToolResult:
     """Return blocks of several kinds."""
     data = base64.b64encode(b"\x89PNG" * 300).decode()
-    return [types.ImageContent(data=data, mimeType="image/png"), types.TextContent(text="below")]
+    picture = types.ImageContent(data=data, mimeType="image/png")
+    return types.CallToolResult(content=[picture, types.TextContent(text="below")])
 
 
 def desk() -> MCPServer:
