@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
 
-.PHONY: demo test check lint types format cover bench docs fuzz interop dist clean
+.PHONY: demo test check lint types format cover bench docs fuzz soak interop dist clean
 
 demo: .venv/project
 	@$(BIN)/python examples/demo.py
@@ -37,6 +37,10 @@ docs: .venv/docs
 # Hostile input for a minute each; `make fuzz FUZZ="codec sse --seconds 3600"` for longer, `--help` for more.
 fuzz: .venv/dev .venv/fuzz
 	@$(BIN)/python -m tests.fuzz $(FUZZ)
+
+# A million calls, and storms beside good clients: half an hour and more; `python -m tests.soak NAME` for one of them.
+soak: .venv/dev
+	@$(BIN)/python -m tests.soak
 
 # Other people's clients, servers and suites, for tests/interop and tests/conformance; outside the repository.
 interop: .venv/dev

@@ -273,6 +273,38 @@ async def test_closing_fails_open_calls() -> None:
             await client.close()
 
 
+@pytest.mark.parametrize(("session", "status", "told"), [(SESSION, 204, 0), (SESSION, 405, 2), (None, 405, 2)])
+async def test_closing_cancels_open_calls_where_there_is_no_session_to_end(
+    session: str | None, status: int, told: int
+) -> None:
+    """CANC-01: a server without sessions would go on with them for ever; one that is about to be told is told too."""
+
+    async def script(asked: Asked, talk: Talk) -> None:
+        if asked.what == "DELETE":
+            await talk.answer(status)
+        elif not await legacy(asked, talk, session=session):
+            await talk.gone()
+
+    async with scripted(script) as server:
+        client = await MCPClient.connect(target(server.url))
+        open_call = client.start(client.call_tool, "t")
+        async with anyio.create_task_group() as group:
+            group.start_soon(client.call_tool, "t")
+            await server.until("tools/call", 2)
+            group.cancel_scope.cancel()  # its cancellation is under way when the connection ends
+        await client.close()
+        with pytest.raises(ConnectionLost):
+            await open_call
+        await wait_all_tasks_blocked()
+
+    calls = {asked.message["id"] for asked in server.asked if asked.what == "tools/call"}
+    cancelled = [asked for asked in server.asked if asked.what == "notifications/cancelled"]
+    assert server.count("DELETE") == (session is not None)
+    assert {asked.message["params"]["requestId"] for asked in cancelled} <= calls
+    assert len({asked.message["params"]["requestId"] for asked in cancelled}) >= told
+    assert {asked.headers.get("mcp-session-id") for asked in cancelled} <= {session}
+
+
 @pytest.mark.parametrize("revision", ["2024-11-05", "2025-03-26", "2025-06-18"])
 async def test_a_server_that_answers_initialize_on_a_stream_has_a_session_too(revision: str) -> None:
     async def script(asked: Asked, talk: Talk) -> None:

@@ -21,6 +21,8 @@ import anyio
 
 from dedalus_mcp.errors import MCPConnectionError, RemoteProtocolError, SessionExpiredError
 from dedalus_mcp.excerpt import excerpt
+from dedalus_mcp.jsonrpc.codec import encode
+from dedalus_mcp.jsonrpc.messages import Notice
 from dedalus_mcp.transport import Undelivered
 from dedalus_mcp_transports.http_duplex import HttpDuplex
 from dedalus_mcp_transports.http_failures import Answer, failure, reply_ids
@@ -38,6 +40,7 @@ MAX_POSTS = 256
 INITIALIZED_SECONDS = 5.0
 # How long a stream may stay open after its reply, in the hope that its connection can be used again.
 LINGER_SECONDS = 0.5
+CANCELLED = "notifications/cancelled"
 # What a server says to a GET that may be different later.  409: it has not yet seen the last one end.
 _PASSING = (408, 409, 425, 429, 500, 502, 503, 504)
 
@@ -61,6 +64,7 @@ class HttpConnection(HttpDuplex):
         self._calls: dict[int | str, tuple[Outgoing, anyio.CancelScope]] = {}
         self._room = anyio.CapacityLimiter(MAX_POSTS)
         self._listener: anyio.CancelScope | None = None
+        self._left: list[int | str] = []  # the calls that were open at the end
 
     def hear_unasked(self) -> None:
         """See `Duplex`: whatever a server says by itself, it says on the GET stream."""
@@ -92,13 +96,25 @@ class HttpConnection(HttpDuplex):
         accept = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
         return accept | self._words.headers(out)
 
+    async def aclose(self) -> None:
+        """End every stream, the session and the calls, within two seconds."""
+        if not self._closed:
+            legacy = (id for id, (out, _) in self._calls.items() if out.revision is None and out.method != "initialize")
+            self._left = list(legacy)
+        await super().aclose()
+
     async def _say_goodbye(self) -> None:
         """End the session.  Whatever the server says to that, it is over for us (B040, B089)."""
-        if self._words.session is None or self._words.modern:
+        if self._words.modern or self._words.revision is None:
             return
         with suppress(MCPConnectionError):
-            async with self._sender.request("DELETE", self._words.legacy_headers()):
-                pass
+            if self._words.session is not None:
+                async with self._sender.request("DELETE", self._words.legacy_headers()) as response:
+                    if 200 <= response.status < 300:
+                        return
+            for id in self._left:  # nothing has ended there, and to leave is not to cancel
+                notice = Notice(CANCELLED, {"requestId": id, "reason": "the client has left"})
+                await self._post(Outgoing(encode(notice), method=CANCELLED))
 
     async def _post(self, out: Outgoing) -> None:
         """Send what has no reply."""

@@ -1,0 +1,152 @@
+"""The server that load and soak are about.
+
+python -m tests.soak.server stdio             on stdio
+python -m tests.soak.server http              over HTTP, at a free port that it names on stderr
+python -m tests.soak.server stateless         the same without sessions
+python -m tests.soak.server bounded           the same with bounds small enough to be reached
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import threading
+from collections import defaultdict
+from typing import Any
+
+import anyio
+import msgspec
+
+from dedalus_mcp import Context, Limits, McpError, MCPServer, ServerConfig, ToolError, resource, tool
+from dedalus_mcp.server.config import ParkingConfig
+from tests.interaction.reach import PATIENCE
+from tests.soak.vitals import take
+
+__all__ = ("DOCUMENT", "THREADS", "make")
+
+DOCUMENT = "soak://document"
+IDLE_SECONDS = 2.0
+"""How long the server keeps what nobody comes back for: so short that the end of a test sees it go."""
+THREADS = 16
+"""Threads that a look at the server finds, always: else it is chance, and each is a few dozen objects."""
+PARKING = ParkingConfig(
+    round_seconds=IDLE_SECONDS, outcome_seconds=IDLE_SECONDS, max_parked=100_000, max_parked_by_principal=100_000
+)
+
+
+@resource(DOCUMENT)
+async def document() -> str:
+    return "text"
+
+
+@tool
+async def echo(text: str) -> str:
+    return text
+
+
+@tool
+def compute(number: int) -> int:
+    return number * number
+
+
+@tool
+async def fail() -> str:
+    raise ToolError("as asked")
+
+
+@tool
+async def refuse() -> str:
+    raise McpError(-32000, "as asked", {"why": "asked"})
+
+
+@tool
+async def steps(count: int, ctx: Context) -> str:
+    for number in range(1, count + 1):
+        await ctx.report_progress(number, total=count)
+    return "done"
+
+
+@tool
+async def chatter(count: int, size: int, ctx: Context) -> str:
+    for _ in range(count):
+        await ctx.info("x" * size)
+    return "done"
+
+
+@tool
+async def confirm(ctx: Context) -> str:
+    return str(await ctx.confirm("Sure?"))
+
+
+@tool
+def confirm_in_thread(ctx: Context) -> str:
+    return str(ctx.wait(ctx.confirm("Sure?")))
+
+
+@tool
+async def wait() -> None:
+    await anyio.sleep_forever()
+
+
+@tool
+async def delay(seconds: float) -> str:
+    await anyio.sleep(seconds)
+    return "done"
+
+
+@tool
+async def touch(ctx: Context) -> str:
+    await ctx.server.notify_resource_updated(DOCUMENT)
+    await ctx.server.notify_tools_list_changed()
+    return "told"
+
+
+@tool
+async def vitals() -> str:
+    return msgspec.json.encode(take()).decode()
+
+
+def make(**limits: Any) -> MCPServer:
+    """Make one; `limits` are those of a `ServerConfig`."""
+    gathered: defaultdict[str, list[anyio.Event]] = defaultdict(list)
+
+    @tool
+    async def gather(count: int, name: str) -> str:
+        """Return when so many of these calls run at once."""
+        came = anyio.Event()
+        gathered[name].append(came)
+        if len(gathered[name]) == count:
+            for each in gathered.pop(name):
+                each.set()
+        await came.wait()
+        return "all are here"
+
+    all_threads = threading.Barrier(THREADS)
+
+    @tool
+    def meet() -> str:
+        """Return when as many threads are there as there ever are."""
+        all_threads.wait(PATIENCE)
+        return "all are here"
+
+    server = MCPServer("soak", version="1", config=ServerConfig(parking=PARKING, **limits))
+    server.collect(echo, compute, fail, refuse, steps, chatter, confirm, confirm_in_thread, wait, delay, touch, vitals)
+    server.collect(gather, meet, document)
+    return server
+
+
+def main(way: str) -> None:
+    """Serve as a whole program."""
+    logging.disable(logging.CRITICAL)  # storms make a line for each of their messages
+    if way == "stdio":
+        make().run()
+    elif way == "bounded":
+        make(max_listens=5, limits=Limits(max_in_flight=5)).run(
+            "http", port=0, max_sessions=5, body_seconds=1.0, session_idle_seconds=3600.0
+        )
+    else:
+        make().run("http", port=0, stateless=way == "stateless", session_idle_seconds=IDLE_SECONDS, body_seconds=5.0)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
