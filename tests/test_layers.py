@@ -95,6 +95,8 @@ THIRD_PARTY_OF = {
     "dedalus_mcp.client.auth.oauth": {"httpx"},
     "dedalus_mcp.cli.inspect": {"rich"},  # the extra `cli`
     "dedalus_mcp.cli.terminal": {"rich"},
+    "dedalus_mcp.cli.doctor": {"rich"},
+    "dedalus_mcp.cli.doctor_http_line": {"httpx"},
     "dedalus_mcp.cli.trace": {"rich"},
     "dedalus_mcp.jsonrpc.tasks": {"trio"},  # only when that is the loop that runs
     "dedalus_mcp.schema.json_schema": {"jsonschema_rs"},  # only when an author gives a schema

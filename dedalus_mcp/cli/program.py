@@ -29,6 +29,7 @@ COMMANDS = {
     "complete": "ask what an argument may be",
     "listen": "show what a server tells of, until Ctrl-C",
     "trace": "show what a client and a server say to each other",
+    "doctor": "check a server, and say how to mend what is wrong",
     "install": "write a server into the configuration of a desktop host",
 }
 """Each command, a module of this package, and what it does."""
