@@ -34,6 +34,8 @@ class _VirtualLoop(asyncio.SelectorEventLoop):
     def __init__(self) -> None:
         self._virtual = _VirtualSelector()
         super().__init__(self._virtual)
+        # What is due within so many seconds is due: after years, a float does not tell shorter times apart.
+        self._clock_resolution = 1e-6
 
     def time(self) -> float:
         return self._virtual.now

@@ -11,7 +11,7 @@ __all__ = ("chunks", "headers", "json", "json_object", "lines", "parts")
 
 CUT = b"\n---\n"
 
-SMALL = 97
+SMALL = 31
 """How many pieces a stream is cut into, about: every byte of a short one, and enough of a long one."""
 
 
