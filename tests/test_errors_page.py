@@ -17,7 +17,8 @@ PAGE = (ROOT / "docs" / "errors.md").read_text()
 HEADINGS = set(re.findall(r"^#+ (\S+)$", PAGE, re.MULTILINE))
 INSIDE = PAGE.partition("### Classes that stay inside")[2].partition("\n## ")[0]
 MESSAGES = re.findall(r"^\| (?P<first>`.+?`) \|", PAGE.replace(INSIDE, ""), re.MULTILINE)
-QUOTED = sorted({text for cell in MESSAGES for text in re.findall(r"`(.+?)`(?:, |$)", cell)})
+BESIDE = re.findall(r"^### \d+\n\n`(.+?)`", PAGE, re.MULTILINE)
+QUOTED = sorted({*BESIDE, *(text for cell in MESSAGES for text in re.findall(r"`(.+?)`(?:, |$)", cell))})
 CODES = {name: value for name in errors.__all__ if isinstance(value := getattr(errors, name), int)}
 ANSWERS = ("respond", "respond_failure", "refuse", "Refusal", "Refused", "end", "end_all", "give_up")
 
@@ -48,10 +49,11 @@ def text_of(node: ast.AST) -> str:
 
 
 def exceptions() -> set[str]:
-    """The names of all public exceptions."""
+    """The names of all public exceptions; warnings are none."""
     loaded = [importlib.import_module(name) for name in ours()]
     public = ((name, getattr(module, name)) for module in loaded for name in getattr(module, "__all__", ()))
-    return {name for name, value in public if isinstance(value, type) and issubclass(value, BaseException)}
+    classes = {name: value for name, value in public if isinstance(value, type) and issubclass(value, BaseException)}
+    return {name for name, value in classes.items() if not issubclass(value, Warning)}
 
 
 def statuses() -> set[str]:
