@@ -15,6 +15,7 @@ import anyio
 
 from dedalus_mcp.jsonrpc.outbox import Outbox
 from dedalus_mcp.jsonrpc.peer import Limits, Peer
+from dedalus_mcp.jsonrpc.tasks import one_step
 from dedalus_mcp.jsonrpc.theirs import Handler
 from dedalus_mcp.transport import Duplex
 
@@ -98,6 +99,8 @@ class Conversation:
                 for frame in await duplex.receive():
                     feed(frame, outbox)
         except anyio.EndOfStream as error:
+            for _ in range(2):  # on trio the order is any
+                await one_step()  # of what came last: others may go on for its sake
             self._lost(str(error) or "the other side ended the connection")
         except (anyio.BrokenResourceError, anyio.ClosedResourceError) as error:
             self._lost(str(error) or "the connection broke")

@@ -230,6 +230,10 @@ class Peer:
         """
         self._theirs.run_apart(call, run, awaited=awaited)
 
+    def await_apart(self, call: Inbound) -> None:
+        """A call waits for a handler that runs apart, or goes on after its reply: it goes on as they do, see above."""
+        self._theirs.await_apart(call)
+
     def leave_apart(self, call: Inbound) -> None:
         """Nobody waits for a handler that runs apart any more, and it goes on: it ends when the other side does."""
         self._theirs.leave_apart(call)

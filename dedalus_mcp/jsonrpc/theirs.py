@@ -131,6 +131,10 @@ class TheirCalls:
             self._early.add(call)
         self._tasks.start(run, lambda: self._early.discard(call))
 
+    def await_apart(self, call: Inbound) -> None:
+        """A call waits for such a handler again: see `Peer.await_apart`."""
+        self._early.discard(call)
+
     def leave_apart(self, call: Inbound) -> None:
         """No call waits for such a handler any more: see `Peer.leave_apart`."""
         self._early.add(call)

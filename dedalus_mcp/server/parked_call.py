@@ -286,6 +286,7 @@ class ParkedCall:
     def attach(self, retry: Context) -> Leg:
         """Let a request wait for what the call leads to: see `outcome_for`."""
         self.deadline = float("inf")
+        self.first.peer.await_apart(self.first)
         return self._legs.attach(retry)
 
     def catch_up(self, state: State) -> None:
@@ -350,7 +351,9 @@ class ParkedCall:
             fault = cannot_be_asked(error)
             self._open.fail(lambda: fault)
             return
-        self._legs.settle(reply)
+        if self._legs:
+            self.first.peer.leave_apart(self.first)
+            self._legs.settle(reply)
         if not self.first.finished:
             self.first.peer.reply_early(self.first, reply)
             if self.first.channel.unsent:  # by a task of its own: whoever asks may stop at any moment

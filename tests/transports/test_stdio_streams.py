@@ -130,3 +130,33 @@ async def test_two_tasks_may_not_send_at_once() -> None:
         group.cancel_scope.cancel()
     await here.aclose()
     await there.aclose()
+
+
+@pytest.mark.parametrize("rest", [b'{"jsonrpc": "2.0", "id": 1, "resu', b"{", b'{"a": {}', b"\xe2\x80"], ids=repr)
+async def test_a_message_that_the_stream_ended_in_the_middle_of_was_never_said(rest: bytes) -> None:
+    """Whoever wrote it has died over it: that is the news, and not that it is no JSON."""
+    read, write = os.pipe()
+    stream = FrameStream(file_source(read), file_sink(os.open(os.devnull, os.O_WRONLY)))
+    os.write(write, b"{}\n" + rest)
+    os.close(write)
+
+    assert await stream.receive() == [b"{}"]
+    with pytest.raises(anyio.EndOfStream):
+        await stream.receive()
+    await stream.aclose()
+
+
+@pytest.mark.parametrize("last", [b'{"id": 1}', b"[]\r", b"[" * 100_000], ids=["an object", "a batch", "too deep"])
+async def test_a_whole_last_message_needs_no_newline(last: bytes) -> None:
+    read, write = os.pipe()
+    stream = FrameStream(file_source(read), file_sink(os.open(os.devnull, os.O_WRONLY)))
+    async with anyio.create_task_group() as group:
+        group.start_soon(anyio.to_thread.run_sync, _write_all, write, last)
+
+        assert await stream.receive() == [last.removesuffix(b"\r")]
+    await stream.aclose()
+
+
+def _write_all(fd: int, data: bytes) -> None:
+    with os.fdopen(fd, "wb") as file:
+        file.write(data)

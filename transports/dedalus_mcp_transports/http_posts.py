@@ -1,7 +1,9 @@
 """What one connection of the HTTP client has under way: each request in a task of its own.
 
     tell(notice) ──▶ after all notices before it        post(reply) ──▶ at once
-    start(run)   ──▶ whatever else there is to do       aclose() ends them all
+    start(run)   ──▶ whatever else there is to do       cancel() ends them all
+
+A reply that gets lost would leave the other side waiting, and us with it: so it is sent until it arrives.
 
 Layer: L5.
 """
@@ -16,6 +18,7 @@ from typing import Any
 
 import anyio
 
+from dedalus_mcp.errors import MCPConnectionError
 from dedalus_mcp.excerpt import excerpt
 from dedalus_mcp.jsonrpc.tasks import Tasks
 from dedalus_mcp_transports.http_outgoing import Outgoing
@@ -28,6 +31,21 @@ logger = logging.getLogger("dedalus_mcp")
 MAX_NOTICES = 1024
 # How long a notice may hold up those behind it.
 NOTICE_SECONDS = 10.0
+# Seconds before something is sent again; it doubles each time.
+FIRST_PAUSE = 0.05
+LONGEST_PAUSE = 1.0
+# What a server says that may be different a moment later.
+_PASSING = frozenset({None, 408, 425, 429, 500, 502, 503, 504})
+# What does no more the second time; None stands for replies, of which each call takes one.
+_REPEATABLE = frozenset(
+    {
+        None,
+        "notifications/cancelled",
+        "notifications/initialized",
+        "notifications/progress",
+        "notifications/roots/list_changed",
+    }
+)
 
 
 class Posts:
@@ -66,14 +84,26 @@ class Posts:
         return scope
 
     async def deliver(self, out: Outgoing, seconds: float = NOTICE_SECONDS) -> None:
-        """Send a reply or notice within a time; whoever wanted it to arrive has nowhere to hear that it did not."""
-        try:
-            with anyio.fail_after(seconds):
-                await self._send(out)
-        except Exception as error:  # noqa: BLE001 - told to the log, there is nobody else
-            logger.warning(
-                "%s did not arrive: %s", out.method or "a reply", excerpt(str(error) or "the server is too slow")
-            )
+        """Send a reply or notice within a time; whoever wanted it to arrive has nowhere to hear that it did not.
+
+        It is sent again while that fails in a way that passes.  Where the other side may have it
+        already, only if that does no harm.
+        """
+        why = "the server is too slow"
+        pause = FIRST_PAUSE
+        with anyio.move_on_after(seconds):
+            while True:
+                try:
+                    await self._send(out)
+                except Exception as error:  # noqa: BLE001 - told to the log, there is nobody else
+                    why = str(error) or type(error).__name__
+                    if not _may_repeat(out, error):
+                        break
+                else:
+                    return
+                await anyio.sleep(pause)
+                pause = min(pause * 2, LONGEST_PAUSE)
+        logger.warning("%s did not arrive: %s", out.method or "a reply", excerpt(why))
 
     def post(self, out: Outgoing) -> None:
         """Send a reply, beside all else."""
@@ -101,3 +131,10 @@ class Posts:
                 await self.deliver(self._notices.popleft())
         finally:
             self._telling = False  # with nothing awaited since the last look: no notice is left behind
+
+
+def _may_repeat(out: Outgoing, error: Exception) -> bool:
+    if not isinstance(error, MCPConnectionError) or error.status_code not in _PASSING:
+        return False
+    unseen = error.status_code is None and not error.begun
+    return unseen or out.method in _REPEATABLE

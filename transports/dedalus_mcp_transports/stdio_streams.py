@@ -6,7 +6,7 @@
 What a source or sink reads or writes with is up to whoever makes it: `stdio_files` does so
 for descriptors of every kind.
 
-Layer: L5; imports `transport`, `lines` and anyio.
+Layer: L5; imports `transport`, `lines`, anyio and msgspec.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import socket
 from collections.abc import Awaitable, Callable, Sequence
 
 import anyio
+import msgspec
 from anyio.lowlevel import checkpoint, checkpoint_if_cancelled
 
 from dedalus_mcp.transport import Oversized
@@ -171,7 +172,7 @@ class FrameStream:
                 except OSError as error:
                     raise anyio.BrokenResourceError(f"cannot read: {error}") from error
                 self._ended = not chunk
-                frames = self._lines.feed(chunk) if chunk else self._lines.end()
+                frames = self._lines.feed(chunk) if chunk else _whole(self._lines.end())
                 if frames:
                     return frames
             raise anyio.EndOfStream("the other side closed the connection")
@@ -202,3 +203,13 @@ class FrameStream:
             await self._sink.aclose()
         finally:
             await self._source.aclose()
+
+
+def _whole(last: list[bytes | Oversized]) -> list[bytes | Oversized]:
+    """Return a last line without newline, unless the stream ended in the middle of it: then nobody has said it."""
+    try:
+        return [each for each in last if isinstance(each, Oversized) or msgspec.json.decode(each, type=msgspec.Raw)]
+    except msgspec.DecodeError:
+        return []
+    except RecursionError:  # it is for the engine to say what is wrong with that
+        return last
