@@ -305,7 +305,7 @@ class MCPConnectionError(DedalusError, ConnectionError):
         status_code: The status of the server's answer; None if there was none.
 
     Attributes:
-        message, status_code: See above.
+        message: As given; so is `status_code`.
         retry_after: How many seconds the server asks to wait; None if it does not say.
         error: The JSON-RPC error in the answer; None if there is none.
         www_authenticate: What it would take, in the server's words (401, 403); None if it does not say.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import hashlib
 import re
 
 import pytest
@@ -12,6 +13,9 @@ from tests.seeds.blocks import NAMES, module, sources
 from tests.seeds.servers import PROMPTS, elicitation, prompts
 from tests.seeds.test_elicitation import NO, YES, User
 from tests.sources import ROOT
+
+AS_WRITTEN = {"elicitation": "e65eab4161a37d32", "prompts": "98e9c73a555ae0a4"}
+"""The hashes of the documents' texts, without spaces and marks."""
 
 ASKERS = ("params", "actions", "actions")
 HINDI = re.compile(r"[\u0900-\u097f]+")
@@ -26,6 +30,15 @@ def without_words(text: str) -> str:
         if isinstance(node, ast.JoinedStr):  # languages put things in an order of their own
             node.values = sorted((part for part in node.values if isinstance(part, ast.FormattedValue)), key=ast.dump)
     return ast.dump(tree)
+
+
+@pytest.mark.parametrize("document", NAMES)
+def test_the_words_of_a_document_are_as_they_were_written(document: str) -> None:
+    page = (ROOT / "docs" / "seeds" / f"{document}.hi.md").read_text(encoding="utf-8")
+    text = re.sub(r"^(?:<.*>|```\w*)$|^\[(.*)\]\(#\S+\)$", lambda mark: mark[1] or "", page, flags=re.MULTILINE)
+    bare = re.sub(r"[\s`#•-]", "", text)
+
+    assert hashlib.sha256(bare.encode()).hexdigest()[:16] == AS_WRITTEN[document]
 
 
 @pytest.mark.parametrize("document", NAMES)
