@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+import dedalus_mcp
 from tests.installed import ROOT, Installation, run
 
 pytestmark = pytest.mark.packaging
@@ -145,3 +146,10 @@ def test_an_error_raised_where_only_ours_is_installed_is_plainly_ours(installati
     )
 
     assert installation.say(program) == "['dedalus_mcp.errors', 'dedalus_mcp.errors']"
+
+
+def test_the_program_is_installed_and_does_what_the_module_does(installation: Installation) -> None:
+    program = run(str(installation.python.with_name("dedalus-mcp")), "--version")
+    module = run(str(installation.python), "-m", "dedalus_mcp", "--version")
+
+    assert program == module == f"dedalus-mcp {dedalus_mcp.__version__}\n"

@@ -128,8 +128,22 @@ def _show_tools(tools: Sequence[Tool], terminal: Terminal) -> None:
             )
             for each in arguments_of(tool.inputSchema)
         )
-        table.add_row(cell(tool.name, "bold green"), arguments, _about(tool))
+        about = Text("\n").join(filter(None, (_about(tool), cell(_hints(tool), "dim"))))
+        table.add_row(cell(tool.name, "bold green"), arguments, about)
     _show(table, terminal)
+
+
+def _hints(tool: Tool) -> str:
+    """What the server says of a tool's effects, as far as it says anything."""
+    said = tool.annotations
+    if said is None:
+        return ""
+    hints = {
+        "reads only": said.readOnlyHint,
+        "may destroy": said.destructiveHint,
+        "may be repeated": said.idempotentHint,
+    }
+    return ", ".join(text for text, holds in hints.items() if holds)
 
 
 def _show_resources(lists: _Lists, terminal: Terminal) -> None:

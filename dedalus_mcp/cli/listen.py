@@ -41,6 +41,7 @@ def hearing(terminal: Terminal) -> ClientSettings:
     lists = {f"{name}_list_changed": partial(_changed, terminal, name) for name in ("tools", "prompts", "resources")}
     return ClientSettings(
         logging=partial(_logged, terminal),
+        on_session_lost=lambda _: terminal.note("The server had forgotten the session; there is a new one.", "yellow"),
         resource_updated=partial(_updated, terminal),
         tools_list_changed=lists["tools_list_changed"],
         prompts_list_changed=lists["prompts_list_changed"],

@@ -8,6 +8,7 @@ Layer: L6.
 from __future__ import annotations
 
 import argparse
+import logging
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -28,6 +29,7 @@ from dedalus_mcp.errors import (
     AuthRequiredError,
     ConnectionLost,
     DedalusError,
+    LocalProtocolError,
     MCPConnectionError,
     McpError,
     RequestTimeout,
@@ -39,6 +41,8 @@ from dedalus_mcp.types.revisions import MODERN, REVISIONS
 __all__ = ("Work", "add_options", "log_line", "pairs", "talk", "talking")
 
 TIMEOUT = 60.0
+
+logger = logging.getLogger("dedalus_mcp")
 
 Work: TypeAlias = Callable[[MCPClient, argparse.Namespace, Terminal], Awaitable[int]]
 """What a command does with a client: it returns the exit code."""
@@ -117,6 +121,7 @@ async def talking(
     except Misuse as error:
         terminal.fail(str(error))
         return MISUSED
+    logger.addHandler(heard := _OwnLog(terminal))
     try:
         async with MCPClient.connect(target, **told) as client:
             await _set_level(client, options.log_level)
@@ -128,7 +133,29 @@ async def talking(
         raise
     except (DedalusError, OSError) as error:
         status = _failed(error, terminal)
+    finally:
+        logger.removeHandler(heard)
     return DECLINED if questions.declined and status in (DONE, REFUSED) else status
+
+
+class _OwnLog(logging.Handler):
+    """What the library says of itself, as a line on stderr; of the same again and again, the first.
+
+    Args:
+        terminal: Where to.
+    """
+
+    def __init__(self, terminal: Terminal) -> None:
+        super().__init__(logging.WARNING)
+        self._terminal = terminal
+        self._last = ""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a record."""
+        text = one_line(record.getMessage(), 400)
+        if text != self._last and not self._terminal.quiet:
+            self._terminal.note(text, "yellow")
+        self._last = text
 
 
 def pairs(given: Sequence[str], what: str) -> dict[str, str]:
@@ -179,7 +206,9 @@ def _failed(error: Exception, terminal: Terminal) -> int:
     # What a program has said on its stderr was shown when it did, unless nothing was to be.
     terminal.fail(text if terminal.quiet else text.partition(_LAST_WORDS)[0])
     if isinstance(error, AuthRequiredError):
-        terminal.note("the server wants a token: --bearer, or the variable DEDALUS_MCP_TOKEN")
+        terminal.note("the server wants a token: --sign-in, --bearer, or the variable DEDALUS_MCP_TOKEN")
+    if isinstance(error, LocalProtocolError):  # what was typed cannot be said
+        return MISUSED
     is_lost = isinstance(error, ConnectionLost | MCPConnectionError | RequestTimeout | OSError)
     return LOST if is_lost else REFUSED
 

@@ -3,6 +3,7 @@
     https://example.com/mcp                 a URL
     server.py   server.py:api   pkg.mod:api   a server of yours, run over stdio by this very interpreter
     "uvx files-server --root ."             a command; so is everything after `--`
+    mcp.json:files                          an entry in the configuration of a desktop host
 
 Layer: L6.
 """
@@ -16,11 +17,11 @@ import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TypeGuard
+from typing import Any, TypeGuard
 
 from dedalus_mcp import StdioServer
 from dedalus_mcp.cli.exits import Misuse
-from dedalus_mcp.client.configuration import HttpEntry, entry_of
+from dedalus_mcp.client.configuration import HttpEntry, entry_of, read_configuration
 from dedalus_mcp.client.connecting import Connectable
 from dedalus_mcp.reaching import target_of
 
@@ -30,6 +31,7 @@ TOKEN = "DEDALUS_MCP_TOKEN"
 """The environment variable with the token for a URL."""
 
 _FILE = re.compile(r"(?P<path>.+\.py)(?::(?P<name>[A-Za-z_][\w.]*))?")
+_ENTRY = re.compile(r"(?P<path>.+\.json):(?P<name>.+)")
 _MODULE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*:[A-Za-z_][\w.]*")
 
 
@@ -37,7 +39,7 @@ def add_target(parser: argparse.ArgumentParser, *, command: Sequence[str] | None
     """Add TARGET, unless it was given as a command after `--`, and the options that go with it."""
     if command is None:
         parser.add_argument(
-            "target", metavar="TARGET", help="a URL, a file (server.py or server.py:name), or a command"
+            "target", metavar="TARGET", help="a URL, server.py or server.py:name, mcp.json:name, or a command"
         )
     else:
         parser.set_defaults(target=list(command))
@@ -53,6 +55,11 @@ def add_target(parser: argparse.ArgumentParser, *, command: Sequence[str] | None
         "--bearer",
         metavar="TOKEN",
         help=f"the token for a URL, better as '${{VARIABLE}}'; without this option, {TOKEN} is read",
+    )
+    group.add_argument(
+        "--sign-in",
+        action="store_true",
+        help="get a token by your browser when the server of a URL asks for one, and keep it for the next time",
     )
     group.add_argument(
         "--env",
@@ -81,7 +88,10 @@ def opened(options: argparse.Namespace, stderr: Callable[[str], object] | None =
     if isinstance(given, str) and given.startswith(("http://", "https://")):
         _refuse(options, ("env", "cwd"), "a command or a file")
         return _url(given, options)
-    _refuse(options, ("header", "bearer"), "a URL")
+    _refuse(options, ("header", "bearer", "sign_in"), "a URL")
+    if isinstance(given, str) and (entry := _ENTRY.fullmatch(given)):
+        _refuse(options, ("env", "cwd"), "a command or a file")
+        return _entry(entry["path"], entry["name"], stderr)
     if isinstance(given, str) and (file := _FILE.fullmatch(given) or _MODULE.fullmatch(given)):
         command = [sys.executable, "-m", "dedalus_mcp", "run", _absolute(file)]
         env: Mapping[str, str] = {**os.environ, **_variables(options.env)}  # it is the user's own program
@@ -104,6 +114,19 @@ def _is_command(given: object) -> TypeGuard[list[str]]:
     return isinstance(given, list)
 
 
+def _entry(path: str, name: str, stderr: Callable[[str], object] | None) -> Connectable:
+    try:
+        entries = read_configuration(path)
+        if name not in entries:
+            raise Misuse(f"{path!r:.200} has no server {name!r:.80}; there are {', '.join(entries) or 'none'}")
+        target = target_of(entries[name])
+    except (OSError, TypeError, ValueError) as error:
+        raise Misuse(str(error)) from None
+    if isinstance(target, StdioServer):
+        target.stderr = stderr
+    return target
+
+
 def _words(given: str | list[str]) -> list[str]:
     try:
         words = shlex.split(given) if isinstance(given, str) else given
@@ -121,18 +144,27 @@ def _url(url: str, options: argparse.Namespace) -> Connectable:
         if not colon:
             raise Misuse(f"--header is 'NAME: VALUE', not {each!r:.40}")
         headers[name.strip()] = value.strip()
-    auth = None
     try:
-        token = _token(options.bearer)
-        if token is not None:
-            from dedalus_mcp.client.auth import BearerAuth  # noqa: PLC0415 - loads httpx
-
-            auth = BearerAuth(token)
         entry = entry_of({"url": url, "headers": headers}, "the target")
-        assert isinstance(entry, HttpEntry), "it has a URL"
-        return target_of(entry, auth=auth)
+        return target_of(entry, auth=_auth(options))
     except (TypeError, ValueError) as error:
         raise Misuse(str(error)) from None
+
+
+def _auth(options: argparse.Namespace) -> Any:
+    """What gets or has a token; None where there is none."""
+    from dedalus_mcp.client import auth  # noqa: PLC0415 - what is used of it loads httpx
+
+    if options.sign_in:
+        if options.bearer is not None:
+            raise Misuse("--sign-in gets a token, and --bearer has one: say either")
+        state = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
+        return auth.AuthorizationCodeAuth(
+            metadata=auth.ClientMetadata(client_name="dedalus-mcp"),
+            storage=auth.FileTokenStorage(Path(state, "dedalus-mcp", "tokens")),
+        )
+    token = _token(options.bearer)
+    return None if token is None else auth.BearerAuth(token)
 
 
 def _token(given: str | None) -> str | None:
@@ -159,4 +191,4 @@ def _variables(given: Sequence[str]) -> dict[str, str]:
 def _refuse(options: argparse.Namespace, names: Sequence[str], kind: str) -> None:
     for name in names:
         if getattr(options, name):
-            raise Misuse(f"--{name} goes with {kind}")
+            raise Misuse(f"--{name.replace('_', '-')} goes with {kind}")

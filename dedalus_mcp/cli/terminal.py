@@ -52,7 +52,7 @@ class Terminal:
         self.keyboard = keyboard
         self.json = json
         self.quiet = quiet
-        self._bar: Progress | None = None
+        self._bar: _Bar | None = None
 
     def say(self, text: str) -> None:
         """Write text to stdout, as it is."""
@@ -99,31 +99,31 @@ class Terminal:
         if self.quiet or not self.err.is_terminal:
             yield None
             return
-        bar = _Bar(self.err)
-        self._bar = bar.progress
+        self._bar = bar = _Bar(self.err)
         try:
             yield bar.hear
         finally:
             self._bar = None
-            bar.progress.stop()
+            bar.pause()
 
     @contextmanager
     def paused(self) -> Generator[None]:
         """Take the bar away while something is asked."""
         bar = self._bar
-        running = bar is not None and bar.live.is_started
-        if bar is not None and running:
-            bar.stop()
+        if bar is None:
+            yield
+            return
+        bar.pause()
         try:
             yield
         finally:
-            if bar is not None and running and self._bar is bar:
-                bar.start()
+            if self._bar is bar:  # else the call is over
+                bar.go_on()
 
 
 class _Bar:
     def __init__(self, console: Console) -> None:
-        self.progress = Progress(
+        self._progress = Progress(
             TextColumn("{task.description}", markup=False),
             BarColumn(),
             TaskProgressColumn(),
@@ -131,13 +131,24 @@ class _Bar:
             console=console,
             transient=True,
         )
-        self._task = self.progress.add_task("", total=None, start=True)
+        self._task = self._progress.add_task("", total=None)
+        self._heard = self._paused = False
 
     def hear(self, params: ProgressNotificationParams) -> None:
-        if not self.progress.live.is_started:
-            self.progress.start()
+        self._heard = True
+        if not self._paused:
+            self._progress.start()
         text = one_line(params.message or "", 60)
-        self.progress.update(self._task, completed=params.progress, total=params.total, description=text)
+        self._progress.update(self._task, completed=params.progress, total=params.total, description=text)
+
+    def pause(self) -> None:
+        self._paused = True
+        self._progress.stop()
+
+    def go_on(self) -> None:
+        self._paused = False
+        if self._heard:
+            self._progress.start()
 
 
 def cell(text: str, style: str = "", *, limit: int = 400) -> Text:

@@ -108,6 +108,7 @@ async def test_so_does_an_error_of_the_server_which_is_json_where_json_was_asked
         (["nothing", "a=1"], "error: no tool 'nothing'; there are add, echo, fail, work, picture_of\n"),
         (["add", "a=1", "--json-arguments", "{}"], "error: --json-arguments stands for all arguments"),
         (["add", "--json-arguments", "@/not/there"], "error: --json-arguments: "),
+        (["echo", "text=\udcff"], "error: 'tools/call' holds half of a surrogate pair"),
         (["add", "--answer", "x"], "error: --answer is NAME=VALUE, not 'x'\n"),
         (["add", "--answer", "x=1", "--answer", "x=2"], "error: --answer x is given twice\n"),
     ],

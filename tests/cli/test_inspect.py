@@ -49,6 +49,19 @@ async def test_json_has_all_of_it(revision: str) -> None:
     assert played.err == ""
 
 
+async def test_what_is_said_of_a_tools_effects_is_shown() -> None:
+    @tool(annotations={"readOnlyHint": True, "idempotentHint": True})
+    async def look() -> None:
+        """Look."""
+
+    server = MCPServer("desk")
+    server.collect(look)
+
+    played = await play(server, "inspect", "@")
+
+    assert "reads only, may be repeated" in played.out
+
+
 async def test_an_empty_server_is_shown_too() -> None:
     played = await play(MCPServer("empty"), "inspect", "@")
 

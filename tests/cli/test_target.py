@@ -80,6 +80,50 @@ def test_a_variable_without_a_value_is_ours(monkeypatch: pytest.MonkeyPatch) -> 
     assert target("server", "--env", "DESK_KEY").env == {"DESK_KEY": "s3cret"}
 
 
+@pytest.fixture
+def configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    path = tmp_path / "mcp.json"
+    path.write_text(
+        '{"mcpServers": {"files": {"command": "uvx", "args": ["files"], "env": {"ROOT": "${DESK_ROOT}"}},'
+        ' "search": {"url": "https://example.com/mcp", "headers": {"X-Key": "1"}}}}'
+    )
+    monkeypatch.setenv("DESK_ROOT", "/srv")
+    return str(path)
+
+
+def test_an_entry_of_a_hosts_configuration_is_taken_as_the_host_takes_it(configuration: str) -> None:
+    files, search = target(f"{configuration}:files"), target(f"{configuration}:search")
+
+    assert (files.command, files.args, files.env) == ("uvx", ("files",), {"ROOT": "/srv"})
+    assert (search.url, search.headers) == ("https://example.com/mcp", {"x-key": "1"})
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "said"),
+    [
+        ("nothing", [], "has no server 'nothing'; there are files, search"),
+        ("files", ["--env", "A=1"], "--env goes with a command or a file"),
+        ("files", ["--bearer", "x"], "--bearer goes with a URL"),
+    ],
+)
+def test_one_that_is_not_there_is_named_with_those_that_are(
+    name: str, options: list[str], said: str, configuration: str
+) -> None:
+    with pytest.raises(Misuse, match=said):
+        target(f"{configuration}:{name}", *options)
+
+
+def test_a_user_may_sign_in_by_browser_and_the_token_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.setenv("DEDALUS_MCP_TOKEN", "another")
+
+    found = target("https://example.com/mcp", "--sign-in")
+
+    assert type(found.auth).__name__ == "AuthorizationCodeAuth"
+    with pytest.raises(Misuse, match="say either"):
+        target("https://example.com/mcp", "--sign-in", "--bearer", "x")
+
+
 def test_what_is_no_text_is_taken_as_it_is() -> None:
     server = MCPServer("desk")
 
@@ -98,6 +142,8 @@ def test_what_is_no_text_is_taken_as_it_is() -> None:
         (["https://example.com", "--env", "A=1"], "--env goes with a command or a file"),
         (["server", "--header", "A: 1"], "--header goes with a URL"),
         (["server", "--bearer", "x"], "--bearer goes with a URL"),
+        (["server", "--sign-in"], "--sign-in goes with a URL"),
+        (["not/there.json:files"], "not/there.json"),
         (["server", "--env", "=1"], "NAME=VALUE"),
         (["server", "--env", "NOT_THERE"], "no such variable"),
         (["not/there.py"], "no file 'not/there.py'"),
