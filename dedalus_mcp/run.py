@@ -159,6 +159,13 @@ def is_target(transport: object) -> TypeGuard[Target]:
     return callable(getattr(transport, "open", None))
 
 
+def _look_at(server: MCPServer) -> None:
+    """Tell who has decorated functions and forgotten to register them, once all that sets up has run."""
+    there = server.capabilities
+    if not (server.includes or there.tools or there.prompts or there.resources or there.completions):
+        logger.warning("server %r offers nothing: functions are registered by server.collect(...)", server.name)
+
+
 async def serve_duplex(server: MCPServer, duplex: Duplex) -> None:
     """Serve one client on one connection, until it ends."""
     try:
@@ -196,6 +203,7 @@ class Hosted:
     async def running(self) -> AsyncGenerator[Any]:
         """Hold the server's lifespan open; calls that wait for their next round end before it does."""
         async with self._server.running() as value:
+            _look_at(self._server)
             try:
                 yield value
             finally:
@@ -260,6 +268,7 @@ async def _serve_until_stopped(server: MCPServer, duplex: Duplex) -> None:
             await group.start(_stop_at_signal, talk, group.cancel_scope)
             try:
                 async with server.running():
+                    _look_at(server)
                     await talk.run(drain=server.config.drain_seconds)
             except (Exception, SystemExit) as error:  # noqa: BLE001 - raised below, out of the group as itself
                 failure = error

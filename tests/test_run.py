@@ -93,16 +93,21 @@ async def test_one_client_is_served_until_it_ends(how: Any) -> None:
     await back_to(before)
 
 
+class Opened:
+    """A connection that is there already, as a `Target`."""
+
+    def __init__(self, far: Duplex) -> None:
+        self._far = far
+
+    async def open(self) -> Duplex:
+        return self._far
+
+
 async def test_a_target_is_opened_and_served() -> None:
     near, far = pair()
-
-    class There:
-        async def open(self) -> Duplex:
-            return far
-
     with anyio.fail_after(5):
         async with anyio.create_task_group() as group:
-            group.start_soon(offering().serve, There())
+            group.start_soon(offering().serve, Opened(far))
             async with MCPClient.connect(near) as client:
                 await client.ping()
 
@@ -129,6 +134,29 @@ async def test_a_transport_of_somebody_elses_is_found_by_the_name_that_its_distr
             group.start_soon(serve, offering(), "pigeon")
             async with MCPClient.connect(near, revision="2025-11-25") as client:
                 await client.ping()
+
+
+@pytest.mark.parametrize("how", ["a program", "HTTP"])
+async def test_a_server_with_nothing_to_offer_says_so_when_it_begins(
+    how: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    @asynccontextmanager
+    async def registering(server: MCPServer) -> AsyncGenerator[None]:
+        server.collect(wait)
+        yield
+
+    for server in (MCPServer("empty"), offering(), MCPServer("late", lifespan=registering)):
+        if how == "HTTP":
+            async with server.asgi_app().lifespan():
+                pass
+        else:
+            near, far = pair()
+            await near.aclose()
+            await server.serve(Opened(far))
+
+    assert [record.message for record in caplog.records] == [
+        "server 'empty' offers nothing: functions are registered by server.collect(...)"
+    ]
 
 
 async def test_cancelling_what_serves_ends_it_in_order() -> None:
