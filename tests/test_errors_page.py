@@ -68,7 +68,11 @@ def answering(node: ast.AST) -> list[ast.AST]:
     match node:
         case ast.Call(func=function, args=given) if name_of(function) in ANSWERS:
             return list(given)
-        case ast.Assign(targets=[target]) | ast.AnnAssign(target=target) if name_of(target) in ("_STATUS", "GONE"):
+        case ast.Assign(targets=[target]) | ast.AnnAssign(target=target) if name_of(target) in (
+            "_STATUS",
+            "ENDED",
+            "GONE",
+        ):
             return list(ast.walk(node))
         case _:
             return []

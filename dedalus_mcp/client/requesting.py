@@ -153,7 +153,7 @@ class Requests:
                 raise
             await self._mend(method.name, error, pause)
         except McpError as error:
-            if error.code != HEADER_MISMATCH or not isinstance(params, CallToolRequestParams):
+            if not (_is_refused_for_headers(error) and isinstance(params, CallToolRequestParams)):
                 raise
             await self._mend(method.name, error, 0)
             self._drop(TOOLS_LIST.name)
@@ -283,3 +283,8 @@ class Requests:
         ):
             return None
         return 0 if error.begun else pause_before_repeat(error, timeout)
+
+
+def _is_refused_for_headers(error: McpError) -> bool:
+    """Whether HTTP refused the call, so that it has not run; whoever says so in a reply may have run it."""
+    return error.code == HEADER_MISMATCH and isinstance(error.__cause__, MCPConnectionError)

@@ -15,6 +15,7 @@ import msgspec
 from msgspec import UNSET, Raw
 
 from dedalus_mcp.errors import (
+    HEADER_MISMATCH,
     INTERNAL_ERROR,
     INVALID_PARAMS,
     INVALID_REQUEST,
@@ -243,6 +244,8 @@ def _in_words_of(context: Context, error: McpError) -> McpError:
         return McpError(MISSING_REQUIRED_CLIENT_CAPABILITY, error.message, data)
     if context.modern and error.code == RESOURCE_NOT_FOUND:
         return McpError(INVALID_PARAMS, error.message, error.data)
+    if error.code == HEADER_MISMATCH:  # the transport's alone: clients make a call again that was refused so
+        return McpError(INTERNAL_ERROR, error.message, error.data)
     if error.code == URL_ELICITATION_REQUIRED and context.revision != LATEST_LEGACY:
         return McpError(INTERNAL_ERROR, error.message)
     return error

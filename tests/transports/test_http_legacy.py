@@ -498,7 +498,7 @@ async def test_a_call_whose_session_ends_before_its_first_step_is_answered() -> 
         await end.ended()
         await call.ended()
 
-        assert (end.status, call.status) == (204, 404)
+        assert (end.status, call.status) in ((204, 410), (204, 404))  # on trio, either may come first
 
 
 async def test_a_reader_that_reads_nothing_does_not_hold_up_the_end_of_its_session() -> None:

@@ -40,6 +40,8 @@ from dedalus_mcp_transports.http_sweep import Sweep
 __all__ = ("Stateful",)
 
 LAST_EVENT = b"last-event-id"
+# Of a call that ran when its session was ended: 404 would say that it has not, so that clients make it again.
+ENDED = 410
 
 
 class Stateful:
@@ -209,7 +211,7 @@ class Stateful:
             self._sessions.remove(request.session_id)
             unanswered = session.close("the client ended the session")
             if unanswered:  # each ends at its reader's pace
-                self._tasks.start(partial(end_all, unanswered, 404), detached=True)
+                self._tasks.start(partial(end_all, unanswered, ENDED), detached=True)
             await respond(send, 204)
 
     async def _session_of(self, request: HttpRequest, send: Send) -> LegacySession | None:
