@@ -21,7 +21,7 @@ from dedalus_mcp.cli.harmless import one_line
 from dedalus_mcp.cli.target import add_target, opened
 from dedalus_mcp.cli.terminal import Terminal, standard_terminal
 
-__all__ = ("add_arguments", "diagnose", "main")
+__all__ = ("add_arguments", "doctor", "main")
 
 PATIENCE = 10.0
 
@@ -53,12 +53,12 @@ def main(options: argparse.Namespace) -> int:
     """Run the command."""
     terminal = standard_terminal(json=options.json, quiet=options.quiet)
     try:
-        return anyio.run(diagnose, options, terminal)
+        return anyio.run(doctor, options, terminal)
     except KeyboardInterrupt:
         return INTERRUPTED
 
 
-async def diagnose(options: argparse.Namespace, terminal: Terminal) -> int:
+async def doctor(options: argparse.Namespace, terminal: Terminal) -> int:
     """Examine the server, show what came out, and return the exit code."""
     try:
         if not 0 < options.timeout < 1e9:

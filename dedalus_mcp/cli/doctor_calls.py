@@ -34,13 +34,18 @@ async def call_read_only(visit: Visit, tools: list[Mapping[str, Any]]) -> list[F
     if not chosen:
         return [RESULTS.skipped("no tool says readOnlyHint and needs no arguments", visit.revision)]
     faults: list[str] = []
+    slow: list[str] = []
     for tool in chosen:
         answer = await visit.ask("tools/call", {"name": tool["name"], "arguments": {}})
-        faults += [f"{said(tool['name'])}: {text}" for text in _result_faults(tool, answer)]
+        found = [f"{said(tool['name'])}: {text}" for text in _result_faults(tool, answer)]
+        (faults if answer.waited is None else slow).extend(found)
         if answer.ended is not None:
             break
-    seen = f"{len(chosen)} tools called"
-    return [RESULTS.failed(several(faults), visit.revision) if faults else RESULTS.passed(seen, visit.revision)]
+    if faults:
+        return [RESULTS.failed(several(faults), visit.revision)]
+    if slow:
+        return [RESULTS.warned(several(slow), visit.revision)]
+    return [RESULTS.passed(f"{len(chosen)} tools called", visit.revision)]
 
 
 def _may_be_called(tool: Mapping[str, Any]) -> bool:

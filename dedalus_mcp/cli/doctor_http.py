@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from dedalus_mcp.cli.doctor_answers import Answer, said
-from dedalus_mcp.cli.doctor_findings import Check, Finding
+from dedalus_mcp.cli.doctor_findings import Check, Finding, several
 from dedalus_mcp.cli.doctor_http_line import HttpLine, media_type
 from dedalus_mcp.cli.doctor_visit import INFO, Visit, frame_of
 
@@ -188,12 +188,16 @@ async def modern_rules(visit: Visit, line: HttpLine) -> list[Finding]:
         "no Mcp-Method": {"mcp-method": None},
     }
     faults: list[str] = []
+    codes: list[str] = []
     for what, headers in changes.items():
         answer = await line.post(frame_of(message), headers)
-        if answer.status != 400 or answer.code != -32020:
+        if answer.status != 400:
             faults.append(f"{what}: {answer}")
-    revision = visit.revision
-    return [MIRRORS.failed("; ".join(faults), revision) if faults else MIRRORS.passed(revision=revision)]
+        elif answer.code != -32020:
+            codes.append(f"{what}: {answer}")
+    if faults:
+        return [MIRRORS.failed(several(faults), visit.revision)]
+    return [MIRRORS.warned(several(codes), visit.revision) if codes else MIRRORS.passed(revision=visit.revision)]
 
 
 async def _sessions(line: HttpLine, ping: bytes, revision: str) -> list[Finding]:

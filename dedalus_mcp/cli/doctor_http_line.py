@@ -134,6 +134,8 @@ class HttpLine:
         version: What later requests say in `MCP-Protocol-Version`.
     """
 
+    takes_junk = True
+
     def __init__(self, web: Web) -> None:
         self.web = web
         self.session: str | None = None

@@ -65,7 +65,14 @@ ENVELOPE = Check(
     "META-03",
     "Check that `_meta` has both keys that every request must have.",
 )
-CHECKS = (REACH, SPOKEN, INITIALIZE, NEGOTIATION, DISCOVER, UNSUPPORTED, ENVELOPE)
+OLDER = Check(
+    "older-transport",
+    "A server at a URL has streamable HTTP, not the transport of 2024-11-05 alone.",
+    "MCP 2026-07-28, basic/transports/streamable-http",
+    "HTTP-79",
+    "Serve streamable HTTP too: newer clients give the older transport up.",
+)
+CHECKS = (REACH, SPOKEN, INITIALIZE, NEGOTIATION, DISCOVER, UNSUPPORTED, ENVELOPE, OLDER)
 
 UNKNOWN_LEGACY = "1999-01-01"
 UNKNOWN_MODERN = "2999-01-01"
@@ -95,6 +102,10 @@ async def find_revisions(patient: Patient) -> tuple[list[Finding], dict[str, Ans
         return [REACH.passed(), *findings], spoken
     if len(silent) == len(REVISIONS) and not patient.heard.wrong:
         return [REACH.failed(several(silent, 1))], {}
+    if patient.become_older():
+        older, spoken = await find_revisions(patient)
+        if spoken:
+            return [*older, OLDER.warned("it is served by the transport of 2024-11-05")], spoken
     return [REACH.passed(), *findings, SPOKEN.failed("none of the five")], {}
 
 
@@ -147,7 +158,7 @@ def _with_data(answer: Answer) -> str:
 
 def _initialize_faults(result: Mapping[str, Any]) -> list[str]:
     info = members(result.get("serverInfo"))
-    missing = [name for name in ("name", "version") if not _is_text(info.get(name))]
+    missing = [name for name in ("name", "version") if not isinstance(info.get(name), str)]
     faults = [f"serverInfo.{name} is {said(info.get(name))}" for name in missing]
     return faults + _common_faults(result)
 

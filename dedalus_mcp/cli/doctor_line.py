@@ -24,7 +24,13 @@ ENDS = (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError)
 
 
 class Line(Protocol):
-    """One connection, or one session."""
+    """One connection, or one session.
+
+    Attributes:
+        takes_junk: Whether bytes can be sent on it that are no message.
+    """
+
+    takes_junk: bool
 
     async def exchange(self, frame: bytes, id: object) -> Answer:
         """Send a request and return its reply, or what came instead.  Never raises."""
@@ -47,9 +53,13 @@ class DuplexLine:
         heard: Keeps what nobody asked for.
         patience: How long to wait for a reply, in seconds.
         answers: Whether the server may ask: of 2026-07-28 it must not.
+        takes_junk: See `Line`.
     """
 
-    def __init__(self, duplex: Duplex, heard: Heard, patience: float, *, answers: bool) -> None:
+    def __init__(
+        self, duplex: Duplex, heard: Heard, patience: float, *, answers: bool, takes_junk: bool = True
+    ) -> None:
+        self.takes_junk = takes_junk
         self._duplex = duplex
         self._heard = heard
         self._patience = patience

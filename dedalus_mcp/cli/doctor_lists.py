@@ -110,7 +110,7 @@ async def look_at_lists(visit: Visit, offer: Offer) -> list[Finding]:
     """Read every list, and keep what is in it."""
     declared = members((visit.opening.result or {}).get("capabilities"))
     faults = _Faults()
-    read: list[_Family] = []
+    paged: list[_Family] = []
     for family in FAMILIES:
         pages = await _pages(visit, family, faults)
         if family.capability not in declared:
@@ -119,7 +119,7 @@ async def look_at_lists(visit: Visit, offer: Offer) -> list[Finding]:
             faults.add(CAPABILITIES, f"{family.capability} is declared, and {family.method}: {pages[0]}")
         if pages[0].result is None:
             continue
-        read.append(family)
+        paged += [family] * (len(pages) > 1)
         listed = [members(each) for page in pages for each in items((page.result or {}).get(family.member))]
         offer.listed[family.member] = listed
         _check_listed(family, pages, listed, faults, hints=visit.modern)
@@ -129,7 +129,7 @@ async def look_at_lists(visit: Visit, offer: Offer) -> list[Finding]:
     findings.append(_found(ORDER, faults, visit, severe=False))
     if visit.modern:
         findings.append(_found(HINTS, faults, visit))
-    return [*findings, await _bad_cursor(visit, read)]
+    return [*findings, await _bad_cursor(visit, paged)]
 
 
 async def _pages(visit: Visit, family: _Family, faults: _Faults) -> list[Answer]:
@@ -226,13 +226,13 @@ async def _check_others(visit: Visit, declared: Mapping[str, Any], faults: _Faul
             faults.add(CAPABILITIES, f"logging is declared, and logging/setLevel: {answer}")
 
 
-async def _bad_cursor(visit: Visit, read: list[_Family]) -> Finding:
-    if not read:
-        return CURSOR.skipped("there is no list", visit.revision)
-    answer = await visit.ask(read[0].method, {"cursor": "doctor-no-such-cursor"})
+async def _bad_cursor(visit: Visit, paged: list[_Family]) -> Finding:
+    if not paged:
+        return CURSOR.skipped("no list has a second page", visit.revision)
+    answer = await visit.ask(paged[0].method, {"cursor": "doctor-no-such-cursor"})
     if answer.code == -32602:
         return CURSOR.passed(revision=visit.revision)
-    return CURSOR.warned(f"{read[0].method}: {answer}", visit.revision)
+    return CURSOR.warned(f"{paged[0].method}: {answer}", visit.revision)
 
 
 def _found(check: Check, faults: _Faults, visit: Visit, *, severe: bool = True) -> Finding:

@@ -128,21 +128,22 @@ async def ping(visit: Visit) -> list[Finding]:
 
 async def malformed(visit: Visit) -> list[Finding]:
     """Send what is no JSON, and look whether anybody is there still."""
+    if not visit.line.takes_junk:
+        return [MALFORMED.skipped("the transport sends messages alone", visit.revision)]
     sent = await visit.send(b'{"jsonrpc": "2.0", "id": 1, "method":')
-    after = await visit.alive()
-    revision = visit.revision
+    return [_malformed(sent, await visit.alive(), visit.revision)]
+
+
+def _malformed(sent: Answer, after: Answer, revision: str) -> Finding:
     if after.reply is None:
-        return [MALFORMED.failed(f"afterwards: {after}", revision)]
+        return MALFORMED.failed(f"afterwards: {after}", revision)
     codes = [members(reply.get("error")).get("code") for reply in (sent.reply, *after.strays) if reply is not None]
     if -32700 in codes:
-        return [MALFORMED.passed(revision=revision)]
-    if codes:
-        return [MALFORMED.warned(f"error {said(codes[0])}", revision)]
-    if sent.status is None:
-        return [MALFORMED.warned("nothing is said about it", revision)]
-    if sent.status < 400 or sent.status >= 500:
-        return [MALFORMED.failed(str(sent), revision)]
-    return [MALFORMED.warned(str(sent), revision)]
+        return MALFORMED.passed(revision=revision)
+    if sent.status is not None and not 400 <= sent.status < 500:
+        return MALFORMED.failed(str(sent), revision)
+    seen = str(sent) if sent.status is not None else f"error {said(codes[0])}" if codes else "nothing is said about it"
+    return MALFORMED.warned(seen, revision)
 
 
 async def cancel_unknown(visit: Visit) -> list[Finding]:

@@ -20,7 +20,7 @@ from dedalus_mcp.client.connecting import Connectable
 from dedalus_mcp.reaching import open_target
 from dedalus_mcp.types.meta import CLIENT_CAPABILITIES_KEY, CLIENT_INFO_KEY, PROTOCOL_VERSION_KEY
 from dedalus_mcp.types.revisions import MODERN
-from dedalus_mcp_transports.http_client import StreamableHttp
+from dedalus_mcp_transports.http_client import HttpSse, StreamableHttp
 
 if TYPE_CHECKING:
     from dedalus_mcp.cli.doctor_http_line import HttpLine, Web
@@ -136,6 +136,7 @@ class Patient:
         self.patience = patience
         self.heard = Heard()
         self.web: Web | None = None
+        self._left: Web | None = None
         if isinstance(self._target, StreamableHttp):
             from dedalus_mcp.cli.doctor_http_line import Web  # noqa: PLC0415 - loads httpx
 
@@ -157,14 +158,24 @@ class Patient:
             with anyio.CancelScope(shield=True), anyio.move_on_after(self.patience):
                 await line.aclose()
 
+    def become_older(self) -> bool:
+        """Go on with the transport of 2024-11-05 at the same URL; whether there is one to try."""
+        if self.web is None or not isinstance(self._target, StreamableHttp):
+            return False
+        self._target, self._left, self.web = self._target.older, self.web, None
+        return True
+
     async def aclose(self) -> None:
         """Free what was made here."""
-        if self.web is not None:
-            await self.web.aclose()
+        for web in (self.web, self._left):
+            if web is not None:
+                await web.aclose()
 
     async def _line(self, revision: str) -> Line | HttpLine:
         if self.web is not None:
             from dedalus_mcp.cli.doctor_http_line import HttpLine  # noqa: PLC0415 - loads httpx
 
             return HttpLine(self.web)
-        return DuplexLine(await self._target.open(), self.heard, self.patience, answers=revision not in MODERN)
+        duplex = await self._target.open()
+        takes_junk = not isinstance(self._target, HttpSse)  # which looks at what it sends
+        return DuplexLine(duplex, self.heard, self.patience, answers=revision not in MODERN, takes_junk=takes_junk)

@@ -63,6 +63,10 @@ class Refusal(Exception):
         self.error: Json = {"code": code, "message": "refused", **({} if data is None else {"data": data})}
 
 
+class Silence(Exception):
+    """No answer at all."""
+
+
 class Model:
     """One connection of the server.
 
@@ -104,6 +108,8 @@ class Model:
             return {"id": message["id"], "result": self._result(method, params, modern="_meta" in params)}
         except Refusal as refusal:
             return {"id": message["id"], "error": refusal.error}
+        except Silence:
+            return None
 
     def _frame(self, reply: Json) -> bytes:
         version = {} if self.fault == "messages" and "result" in reply else {"jsonrpc": "2.0"}
@@ -174,7 +180,7 @@ class Model:
             raise Refusal(-32601)
         hints = {} if not modern or self.fault == "caching" else HINTS
         if member != "resources":
-            if params.get("cursor") is not None and self.fault != "bad-cursor":
+            if params.get("cursor") is not None:
                 raise Refusal(-32602)
             return {member: self._ordered(listed[member]), **hints}
         return self._page(listed[member], params.get("cursor"), hints)
@@ -202,6 +208,8 @@ class Model:
             return {"content": content, "resultType": "complete"}
         if name != "look":
             return self._unknown("tools/call", -32602)
+        if self.fault == "results:slow":
+            raise Silence
         if self.fault == "results":
             return {"content": content, "structuredContent": {"n": "one"}}
         if self.fault == "results:missing":
@@ -331,7 +339,8 @@ class _Site:
         same = same and headers.get("mcp-protocol-version") == message["params"]["_meta"][VERSION]
         if same or self._fault == "http-mirrored-headers":
             return self._answered(message, {})
-        refusal = {"jsonrpc": "2.0", "id": message["id"], "error": Refusal(-32020).error}
+        code = -32600 if self._fault == "http-mirrored-headers:code" else -32020
+        refusal = {"jsonrpc": "2.0", "id": message["id"], "error": Refusal(code).error}
         return 400, self._kind, json.dumps(refusal).encode()
 
     def _legacy(self, message: Json, headers: dict[str, str]) -> Response:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from dedalus_mcp.cli.doctor import add_arguments, diagnose
+from dedalus_mcp.cli.doctor import add_arguments, doctor
 from dedalus_mcp.cli.exits import DONE, LOST, MISUSED, REFUSED
 from dedalus_mcp.cli.terminal import Terminal
 from tests.cli.desk import desk
@@ -21,9 +21,7 @@ from tests.cli.test_doctor_examination import ASYNCIO, PATHS
 from tests.process.ports import free_port, wait_until_it_listens
 from tests.sources import ROOT
 
-SERVER = (
-    "from tests.cli.desk import desk; import sys; desk().run(*sys.argv[1:2], **{'port': int(p) for p in sys.argv[2:]})"
-)
+SERVER = "import json, sys; from tests.cli.desk import desk; desk().run(**json.loads(sys.argv[1]))"
 
 
 async def run(target: Any, *arguments: str) -> tuple[int, str, str]:
@@ -32,7 +30,7 @@ async def run(target: Any, *arguments: str) -> tuple[int, str, str]:
     options = parser.parse_args(arguments)
     options.target = target
     out, err = io.StringIO(), io.StringIO()
-    status = await diagnose(options, Terminal(out, err, json=options.json, quiet=options.quiet))
+    status = await doctor(options, Terminal(out, err, json=options.json, quiet=options.quiet))
     return status, out.getvalue(), err.getvalue()
 
 
@@ -40,7 +38,8 @@ async def run(target: Any, *arguments: str) -> tuple[int, str, str]:
 def port() -> Generator[int]:
     """Where a server of ours listens."""
     found = free_port()
-    command = [sys.executable, "-c", SERVER, "streamable-http", str(found)]
+    settings = json.dumps({"transport": "streamable-http", "port": found, "sse_path": "/sse"})
+    command = [sys.executable, "-c", SERVER, settings]
     with subprocess.Popen(command, env=PATHS, cwd=ROOT, stderr=subprocess.DEVNULL) as process:
         try:
             wait_until_it_listens(process, found)
@@ -114,7 +113,7 @@ async def test_a_timeout_that_is_none_is_refused(timeout: str) -> None:
 
 @ASYNCIO
 async def test_a_server_of_ours_passes_as_a_program() -> None:
-    command = [sys.executable, "-c", SERVER]
+    command = [sys.executable, "-c", SERVER, "{}"]
     env = [word for name in ("PYTHONPATH",) for word in ("--env", f"{name}={PATHS[name]}")]
     status, written, _ = await run(command, *env, "--cwd", str(ROOT), "--quiet")
 
@@ -126,3 +125,14 @@ async def test_a_server_of_ours_passes_over_http(port: int) -> None:
     status, written, _ = await run(f"http://127.0.0.1:{port}/mcp", "--quiet", "--call")
 
     assert (status, len(written.splitlines())) == (DONE, 1), written
+
+
+@ASYNCIO
+async def test_a_server_with_the_older_transport_alone_is_examined_by_that(port: int) -> None:
+    """HTTP-79."""
+    status, written, _ = await run(f"http://127.0.0.1:{port}/sse", "--quiet")
+
+    assert status == DONE
+    assert [line.split()[1] for line in written.splitlines() if line.startswith(("failed", "warned"))] == [
+        "older-transport"
+    ]
