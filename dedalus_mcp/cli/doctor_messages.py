@@ -164,14 +164,18 @@ async def notifications(visit: Visit) -> list[Finding]:
 
 def overheard(heard: Heard, *, on_stdout: bool) -> list[Finding]:
     """Look at what came that nobody asked for, on all visits."""
+    junk = [said(text) for text in heard.junk]
+    wrong = heard.wrong if on_stdout else heard.wrong + junk
     findings: list[Finding] = []
     if on_stdout:
-        shown = several([said(text) for text in heard.junk])
-        findings.append(STDOUT.failed(shown) if heard.junk else STDOUT.passed())
-    wrong = heard.wrong if on_stdout else heard.wrong + heard.junk
-    findings.append(FORM.failed(several(wrong)) if wrong else FORM.passed(f"{heard.frames} frames"))
-    findings.append(ASKS.failed(several(heard.asked)) if heard.asked else ASKS.passed())
+        findings.append(STDOUT.failed(_each_once(junk)) if junk else STDOUT.passed())
+    findings.append(FORM.failed(_each_once(wrong)) if wrong else FORM.passed(f"{heard.frames} frames"))
+    findings.append(ASKS.failed(_each_once(heard.asked)) if heard.asked else ASKS.passed())
     return findings
+
+
+def _each_once(texts: list[str]) -> str:
+    return several(list(dict.fromkeys(texts)))
 
 
 def _ignored(check: Check, visit: Visit, status: int | None, after: Answer) -> Finding:

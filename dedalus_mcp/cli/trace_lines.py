@@ -29,8 +29,8 @@ def as_line(entry: Entry) -> str:
 
 def as_block(entry: Entry) -> str:
     """Return the entry with all of its message below it, indented."""
-    text = _written(entry.message, 2)
-    return _head(entry) + "".join(f"\n    {line}" for line in text.split("\n"))
+    text = harmless(entry.message) if isinstance(entry.message, str) else _written(entry.message, 2)
+    return _head(entry).rstrip() + "".join(f"\n    {line}" for line in text.split("\n"))
 
 
 def as_json_line(entry: Entry) -> str:
@@ -48,7 +48,7 @@ def _head(entry: Entry) -> str:
         words.append(f"#{one_line(str(entry.id), 40)}")
     if entry.took is not None:
         words.append(f"({entry.took * 1000:.1f} ms)")
-    return " ".join(words).rstrip()
+    return " ".join(words)
 
 
 def _gist(entry: Entry) -> Any:

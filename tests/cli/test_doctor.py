@@ -15,11 +15,13 @@ import pytest
 from dedalus_mcp.cli.doctor import add_arguments, doctor
 from dedalus_mcp.cli.exits import DONE, LOST, MISUSED, REFUSED
 from dedalus_mcp.cli.terminal import Terminal
+from tests.cli.acting import PAGE
 from tests.cli.desk import desk
 from tests.cli.patient import Ward
 from tests.cli.test_doctor_examination import ASYNCIO, PATHS
 from tests.process.ports import free_port, wait_until_it_listens
 from tests.sources import ROOT
+from tests.test_documents import fenced
 
 SERVER = "import json, sys; from tests.cli.desk import desk; desk().run(**json.loads(sys.argv[1]))"
 
@@ -75,6 +77,18 @@ async def test_the_exit_code_says_that_something_failed_or_that_nobody_was_there
     assert (await run(Ward("reach")))[0] == LOST
 
 
+@ASYNCIO
+async def test_the_page_shows_what_is_seen_of_a_server_that_prints_to_its_stdout() -> None:
+    """STDIO-02, on a real child."""
+    page = next(block.source for block in fenced(PAGE, "text") if "dedalus-mcp doctor" in block.source)
+    command = [sys.executable, "-m", "tests.cli.patient", "stdout"]
+
+    status, written, _ = await run(command, "--env", f"PYTHONPATH={PATHS['PYTHONPATH']}", "--cwd", str(ROOT), "--quiet")
+
+    assert status == REFUSED
+    assert written.splitlines() == page.splitlines()[1:]
+
+
 async def test_json_says_all_of_each_check() -> None:
     status, written, _ = await run(Ward("ping"), "--json")
 
@@ -114,8 +128,7 @@ async def test_a_timeout_that_is_none_is_refused(timeout: str) -> None:
 @ASYNCIO
 async def test_a_server_of_ours_passes_as_a_program() -> None:
     command = [sys.executable, "-c", SERVER, "{}"]
-    env = [word for name in ("PYTHONPATH",) for word in ("--env", f"{name}={PATHS[name]}")]
-    status, written, _ = await run(command, *env, "--cwd", str(ROOT), "--quiet")
+    status, written, _ = await run(command, "--env", f"PYTHONPATH={PATHS['PYTHONPATH']}", "--cwd", str(ROOT), "--quiet")
 
     assert (status, len(written.splitlines())) == (DONE, 1), written
 

@@ -211,17 +211,6 @@ async def test_the_host_of_a_server_elsewhere_is_left_alone() -> None:
 
 
 @ASYNCIO
-async def test_what_a_server_prints_to_its_stdout_is_found() -> None:
-    """STDIO-02, on a real child."""
-    command = StdioServer(sys.executable, ["-m", "tests.cli.patient", "stdout"], env=PATHS, cwd=ROOT)
-
-    findings = await examine(command)
-
-    assert bad(findings) == {"stdout"}, told(findings)
-    assert "Server is running" in told(findings)[0]
-
-
-@ASYNCIO
 async def test_a_child_that_dies_of_a_malformed_line_is_found_and_the_rest_is_examined() -> None:
     command = StdioServer(sys.executable, ["-m", "tests.cli.patient", "malformed"], env=PATHS, cwd=ROOT)
 

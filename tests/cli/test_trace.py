@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import re
+import shlex
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,8 @@ from dedalus_mcp.cli.exits import DONE, LOST, MISUSED, REFUSED, Misuse
 from dedalus_mcp.cli.terminal import Terminal
 from dedalus_mcp.cli.trace import add_arguments, calls_of, trace
 from dedalus_mcp.testing import REVISIONS, RawPeer, scripted_server
+from tests.cli.acting import PAGE, server_of_the_page
+from tests.test_documents import fenced
 
 
 @tool
@@ -131,3 +135,15 @@ async def test_what_does_not_go_together_is_refused(server: MCPServer, tmp_path:
 
         assert status == MISUSED
         assert error
+
+
+async def test_the_page_shows_what_is_seen() -> None:
+    page = next(block.source for block in fenced(PAGE, "text") if "dedalus-mcp trace" in block.source).splitlines()
+
+    _, written, _ = await run(server_of_the_page(), *shlex.split(page[0])[4:])
+
+    assert [untimed(line) for line in written.splitlines()[1:]] == [untimed(line) for line in page[2:]]
+
+
+def untimed(line: str) -> str:
+    return re.sub(r"[0-9.]+ ms", "ms", line).strip()
