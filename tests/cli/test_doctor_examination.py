@@ -196,7 +196,6 @@ async def test_without_the_right_token_it_is_said_that_one_is_wanted(token: str 
     ],
 )
 async def test_a_server_that_does_not_say_where_tokens_come_from_is_found(fault: str, found: set[str]) -> None:
-    """AUTH-02, AUTH-03, AUTH-18."""
     assert bad(await at_a_url(fault, "right")) == found
 
 
