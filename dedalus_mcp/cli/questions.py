@@ -1,6 +1,6 @@
 """A server's questions, answered at the terminal, one at a time.
 
-    form ──▶ shown ──▶ yes ──▶ field by field, each until it is legal ──▶ accept
+    form ──▶ shown ──▶ yes ──▶ field by field, each until it is legal ──▶ looked at again ──▶ accept
                │        ├── no ──▶ decline
                │        └── cancel, or the end of input ──▶ cancel
                └── all that must be is given by --answer ──▶ accept
@@ -9,12 +9,13 @@
 What the server says stands behind a bar, so that it cannot pass for what we say.
 
 Layer: L6.
+Source: MCP 2026-07-28, client/elicitation (ELIC-15, ELIC-22 to ELIC-24).
 """
 
 from __future__ import annotations
 
 import webbrowser
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -44,6 +45,7 @@ class Questions:
         browse: Opens a page; returns whether it could.
 
     Attributes:
+        server: Who asks, as it is shown.
         declined: Whether a question was declined or cancelled.
     """
 
@@ -54,6 +56,7 @@ class Questions:
         self._answers = answers
         self._browse = browse
         self._turn = anyio.Lock()
+        self.server = "The server"
         self.declined = False
 
     async def fill_in(self, form: Form) -> ElicitResult:
@@ -67,7 +70,7 @@ class Questions:
         async with self._turn:
             with self._terminal.paused():
                 self._show(params.message)
-                self._terminal.note(f"It wants to send you to {_host(params.url)}, by this address:\n  {params.url}")
+                self._show_page(params.url)
                 action = await self._action("Open it in your browser?")
                 if action == "accept" and not await anyio.to_thread.run_sync(self._browse, params.url):
                     self._terminal.note("No browser could be opened: go to the address yourself.")
@@ -97,15 +100,23 @@ class Questions:
             case _:
                 return await self._typed(form, missing, values)
 
-    async def _typed(self, form: Form, missing: list[Field], values: dict[str, Any]) -> ElicitResult:
+    async def _typed(self, form: Form, missing: Sequence[Field], values: dict[str, Any]) -> ElicitResult:
+        action = "edit"
         try:
-            for field in missing:
-                value = await self._ask(field)
-                if value is not UNSET:
-                    values[field.name] = value
+            while action == "edit":
+                for field in missing:
+                    value = await self._ask(field, values.get(field.name, UNSET))
+                    if value is not UNSET:
+                        values[field.name] = value
+                self._terminal.note("Your answer:", "bold")
+                for field in form.fields:
+                    said = _words(field, values[field.name]) if field.name in values else "(left out)"
+                    self._terminal.note(f"  {one_line(field.title, 80)}: {said}")
+                action = await self._action("Send it?", edits=True)
+                missing = form.fields
         except EOFError:
             return form.cancel()
-        return form.accept(values)
+        return form.accept(values) if action == "accept" else form.decline() if action == "decline" else form.cancel()
 
     def _unanswered(self, form: Form) -> ElicitResult:
         names = " ".join(f"--answer {one_line(field.name, 40)}=..." for field in form.fields if _must_be_given(field))
@@ -116,26 +127,35 @@ class Questions:
     def _given(self, field: Field) -> Any:
         return field.parse(self._answers[field.name])
 
-    async def _action(self, question: str) -> Any:
-        """Return what the user does: accept, decline or cancel."""
+    async def _action(self, question: str, *, edits: bool = False) -> Any:
+        """Return what the user does: accept, decline or cancel; or edit, where there is something to."""
+        choices = {**_CHOICES, "e": "edit", "edit": "edit"} if edits else _CHOICES
         try:
             while True:
-                word = await self._terminal.ask(f"{question} [Y]es, [n]o, [c]ancel: ")
-                action = _CHOICES.get(word.strip().lower())
+                edit = "[e]dit, " if edits else ""
+                word = await self._terminal.ask(f"{question} [Y]es, {edit}[n]o, [c]ancel: ")
+                action = choices.get(word.strip().lower())
                 if action is not None:
                     return action
         except EOFError:
             return "cancel"
 
-    async def _ask(self, field: Field) -> Any:
-        """Return what was typed for a field once it is legal; UNSET where it is left out."""
+    async def _ask(self, field: Field, kept: Any) -> Any:
+        """Return what was typed for a field once it is legal; UNSET where it is left out.
+
+        Args:
+            field: The field.
+            kept: What it was the last time, and stays if nothing is typed; UNSET the first time.
+        """
         if field.description:
             self._terminal.note(f"  {one_line(field.description)}")
         for number, choice in enumerate(field.choices, 1):
             self._terminal.note(f"    {number}. {one_line(choice.title)}")
-        prompt = f"  {one_line(field.title, 80)} ({one_line(_expected(field))}){_hint(field)}: "
+        prompt = f"  {one_line(field.title, 80)} ({one_line(_expected(field))}){_hint(field, kept)}: "
         while True:
             line = await self._terminal.ask(prompt)
+            if not line.strip() and kept is not UNSET:
+                return kept
             if not line.strip() and field.default is UNSET and not (field.required and _takes_blank(field)):
                 if not field.required:
                     return UNSET
@@ -147,8 +167,15 @@ class Questions:
                 self._terminal.note(f"  {error}", "yellow")
 
     def _show(self, message: str) -> None:
-        self._terminal.note("The server asks:", "bold")
+        self._terminal.note(f"{self.server} asks:", "bold")
         self._terminal.note("\n".join(f"│ {line}" for line in message.splitlines() or [""]))
+
+    def _show_page(self, url: str) -> None:
+        host = urlsplit(url).hostname or ""
+        spelled = _spelled(host)
+        self._terminal.note(f"It wants to send you to {host}, by this address:\n  {url}")
+        if "xn--" in spelled:
+            self._terminal.note(f"Careful: this host has letters that may look like others; it is {spelled}.", "yellow")
 
 
 def _must_be_given(field: Field) -> bool:
@@ -171,20 +198,24 @@ def _expected(field: Field) -> str:
     return "yes or no" if field.kind == "boolean" else field.legal
 
 
-def _hint(field: Field) -> str:
-    if field.default is UNSET:
+def _hint(field: Field, kept: Any) -> str:
+    value = field.default if kept is UNSET else kept
+    if value is UNSET:
         return "" if field.required else " [leave out]"
+    return f" [{_words(field, value)}]"
+
+
+def _words(field: Field, value: Any) -> str:
+    """A value as a person reads it."""
     titles = {choice.value: choice.title for choice in field.choices}
-    values: list[Any] = list(field.default) if is_array(field.default) else [field.default]
     words = {True: "yes", False: "no"} if field.kind == "boolean" else titles
-    return f" [{one_line(', '.join(str(words.get(value, value)) for value in values), 80)}]"
+    values: list[Any] = list(value) if is_array(value) else [value]
+    return one_line(", ".join(str(words.get(each, each)) for each in values), 80)
 
 
-def _host(url: str) -> str:
-    """The host of a URL that has one, and how it is spelled where it has other letters than a to z."""
-    host = urlsplit(url).hostname or ""
+def _spelled(host: str) -> str:
+    """A host as it goes over the wire."""
     try:
-        spelled = host.encode("idna").decode("ascii")
+        return host.encode("idna").decode("ascii")
     except UnicodeError:
-        spelled = ascii(host)
-    return host if spelled == host else f"{host} ({spelled})"
+        return f"xn--{host!a}"

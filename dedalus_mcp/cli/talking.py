@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+import shlex
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -24,6 +25,7 @@ from dedalus_mcp.cli.questions import Questions
 from dedalus_mcp.cli.target import add_target, opened
 from dedalus_mcp.cli.terminal import Terminal, standard_terminal
 from dedalus_mcp.client.client import MCPClient
+from dedalus_mcp.client.connecting import Connectable
 from dedalus_mcp.client.settings import ClientSettings
 from dedalus_mcp.errors import (
     AuthRequiredError,
@@ -34,7 +36,7 @@ from dedalus_mcp.errors import (
     McpError,
     RequestTimeout,
 )
-from dedalus_mcp.schema.shapes import is_object
+from dedalus_mcp.schema.shapes import is_array, is_object
 from dedalus_mcp.types import Implementation, LoggingLevel, LoggingMessageNotificationParams
 from dedalus_mcp.types.revisions import MODERN, REVISIONS
 
@@ -103,7 +105,11 @@ def talk(options: argparse.Namespace, work: Work, hearing: Callable[[Terminal], 
 
 
 async def talking(
-    options: argparse.Namespace, work: Work, terminal: Terminal, settings: ClientSettings | None = None
+    options: argparse.Namespace,
+    work: Work,
+    terminal: Terminal,
+    settings: ClientSettings | None = None,
+    target: Connectable | None = None,
 ) -> int:
     """Do the work of a command, and return its exit code.
 
@@ -112,10 +118,12 @@ async def talking(
         work: The command's own work.
         terminal: Where it writes.
         settings: What else `MCPClient.connect` is told.
+        target: What to connect to instead of what the options say.
     """
     try:
         questions = Questions(terminal, pairs(options.answer if options.asks else [], "--answer"))
-        target = opened(options, stderr=_ignored if options.quiet else partial(_pass_on, terminal))
+        if target is None:
+            target = opened(options, stderr=_ignored if options.quiet else partial(_pass_on, terminal))
         told = _settings(options, terminal, questions)
         told.update(settings or {})
     except Misuse as error:
@@ -124,6 +132,7 @@ async def talking(
     logger.addHandler(heard := _OwnLog(terminal))
     try:
         async with MCPClient.connect(target, **told) as client:
+            questions.server = _who(client, options.target)
             await _set_level(client, options.log_level)
             status = await work(client, options, terminal)
     except Misuse as error:
@@ -189,6 +198,13 @@ def _settings(options: argparse.Namespace, terminal: Terminal, questions: Questi
         if options.root:
             settings["roots"] = [each.resolve() for each in options.root]
     return settings
+
+
+def _who(client: MCPClient, target: Any) -> str:
+    """Return who a server says it is, and where it was found, which is what the user knows of it."""
+    name = one_line(client.server_info.name, 60) if client.server_info else "The server"
+    place = target if isinstance(target, str) else shlex.join(target) if is_array(target) else ""
+    return f"{name} at {one_line(place, 120)}" if place else name
 
 
 async def _set_level(client: MCPClient, level: LoggingLevel | None) -> None:

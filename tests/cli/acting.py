@@ -68,10 +68,9 @@ async def perform(line: str, script: str, server: MCPServer) -> tuple[int, str]:
     """Run a command on a server in memory; return the exit code, and all that was to be seen."""
     command, *argv = shlex.split(line)
     module, options = parsed([command, *argv])
-    options.target = server
     file = io.StringIO()
     interactive = "[c]ancel: " in script
     there = Terminal(file, file, keyboard=Actor(script, file) if interactive else None, json=options.json)
     work: Any = getattr(module, command)
-    status = await talking(options, work, there)
+    status = await talking(options, work, there, target=server)
     return status, file.getvalue()

@@ -57,11 +57,10 @@ async def session() -> str:
     for line in SCENES:
         command, *argv = shlex.split(line)
         module, options = parsed([command, *argv])
-        options.target = server
         file = Plain()
         there = Still(file, file, keyboard=Actor(scripts[line], file))
         work: Any = getattr(module, command)
-        await talking(options, work, there)
+        await talking(options, work, there, target=server)
         seen.append(f"\x1b[1;32m$\x1b[0m \x1b[1mdedalus-mcp {line}\x1b[0m\n{file.coloured()}")
     return "\n".join(seen)
 

@@ -60,10 +60,9 @@ async def play(
         settings: What else the client is told.
     """
     module, options = parsed(argv)
-    options.target = target
     there = terminal(typed, json=options.json, quiet=options.quiet)
     work: Any = getattr(module, argv[0])
-    status = await talking(options, work, there, settings)
+    status = await talking(options, work, there, settings, target)
     return Played(status, written(there.out.file), written(there.err.file))
 
 

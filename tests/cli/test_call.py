@@ -122,10 +122,12 @@ async def test_what_is_not_legal_ends_it_with_2_and_is_explained(argv: list[str]
 
 @pytest.mark.parametrize("revision", REVISIONS[2:])
 async def test_questions_are_answered_at_the_terminal(revision: str) -> None:
-    played = await play(asking(), "call", "@", "deploy", "env=eu", "--revision", revision, typed=["y", "maybe", "yes"])
+    played = await play(
+        asking(), "call", "@", "deploy", "env=eu", "--revision", revision, typed=["y", "maybe", "yes", ""]
+    )
 
     assert (played.status, played.out) == (0, "deployed to eu\n")
-    assert played.err.startswith("The server asks:\n│ Deploy to eu?\nAnswer? [Y]es, [n]o, [c]ancel: ")
+    assert played.err.startswith("asking at @ asks:\n│ Deploy to eu?\nAnswer? [Y]es, [n]o, [c]ancel: ")
 
 
 async def test_answers_may_be_given_beforehand() -> None:

@@ -66,8 +66,8 @@ class Until:
                 await file.news.wait()
 
     async def run(self, target: Any) -> None:
-        self.options.target = target
-        self.status = await talking(self.options, listen.listen, self.terminal, listen.hearing(self.terminal))
+        settings = listen.hearing(self.terminal)
+        self.status = await talking(self.options, listen.listen, self.terminal, settings, target)
 
 
 @asynccontextmanager

@@ -93,6 +93,7 @@ def screen(*argv: str, **env: str) -> Generator[Screen]:
 
 def test_a_form_is_filled_in_at_a_terminal() -> None:
     with screen("call", SERVER, "configure") as at:
+        at.read("deploy at ")
         at.read("[c]ancel: ")
         at.type("y\n")
         at.read("characters): ")
@@ -105,6 +106,8 @@ def test_a_form_is_filled_in_at_a_terminal() -> None:
         at.read("[small]: ")
         at.type("2\n")
         at.read("dry_run (yes or no) [leave out]: ")
+        at.type("\n")
+        at.read("Send it? [Y]es, [e]dit, [n]o, [c]ancel: ")
         at.type("\n")
         status, shown = at.end()
 

@@ -42,7 +42,8 @@ FIELDS: dict[str, Any] = {
 
 
 async def test_every_kind_of_field_is_filled_in_by_what_is_typed() -> None:
-    typed = ["y", "api", "a@b.example", "3", "0.5", "no", "large one", "eu, us", "see you"]
+    """ELIC-18."""
+    typed = ["y", "api", "a@b.example", "3", "0.5", "no", "large one", "eu, us", "see you", "y"]
 
     result, shown, declined = await asked(form(FIELDS, "name"), typed)
 
@@ -66,7 +67,8 @@ async def test_every_kind_of_field_is_filled_in_by_what_is_typed() -> None:
 
 
 async def test_nothing_typed_is_the_default_or_leaves_the_field_out() -> None:
-    result, _, _ = await asked(form(FIELDS, "name"), ["", "api", "", "", "", "", "", "", ""])
+    """ELIC-15."""
+    result, _, _ = await asked(form(FIELDS, "name"), ["", "api", "", "", "", "", "", "", "", ""])
 
     assert result.content == {"name": "api", "replicas": 2, "sure": True}
 
@@ -85,14 +87,14 @@ async def test_nothing_typed_is_the_default_or_leaves_the_field_out() -> None:
 async def test_a_wrong_answer_is_explained_and_asked_for_again(
     field: str, wrong: list[str], right: str, said: list[str]
 ) -> None:
-    result, shown, _ = await asked(form({field: FIELDS[field]}, field), ["y", *wrong, right])
+    result, shown, _ = await asked(form({field: FIELDS[field]}, field), ["y", *wrong, right, ""])
 
     assert result.action == "accept"
     assert [line for line in said if line not in shown] == []
 
 
 async def test_a_required_text_without_a_least_length_may_be_blank() -> None:
-    result, _, _ = await asked(form({"note": FIELDS["note"]}, "note"), ["y", ""])
+    result, _, _ = await asked(form({"note": FIELDS["note"]}, "note"), ["y", "", ""])
 
     assert result.content == {"note": ""}
 
@@ -103,6 +105,29 @@ async def test_a_required_text_without_a_least_length_may_be_blank() -> None:
 )
 async def test_it_is_declined_and_cancelled_by_a_word(typed: list[str], action: str) -> None:
     result, _, declined = await asked(form(FIELDS, "name"), typed)
+
+    assert (result.action, result.content, declined) == (action, None, True)
+
+
+async def test_answers_are_looked_at_and_changed_before_they_are_sent() -> None:
+    """ELIC-22: which server asks is shown, and what is sent can be reviewed, edited, declined and cancelled."""
+    fields = {"name": FIELDS["name"], "sure": FIELDS["sure"], "size": FIELDS["size"]}
+
+    result, shown, _ = await asked(form(fields, "name"), ["y", "api", "n", "", "e", "", "yes", "2", "y"])
+
+    assert result.content == {"name": "api", "sure": True, "size": "l"}
+    assert shown.startswith("The server asks:\n│ Well?\n")
+    assert (
+        "Your answer:\n  Service: api\n  sure: no\n  size: (left out)\nSend it? [Y]es, [e]dit, [n]o, [c]ancel: "
+        in shown
+    )
+    assert "  Service (a string, at least 2 characters) [api]: " in shown
+    assert "Your answer:\n  Service: api\n  sure: yes\n  size: Large one\n" in shown
+
+
+@pytest.mark.parametrize(("word", "action"), [("n", "decline"), ("c", "cancel")])
+async def test_after_the_last_look_it_can_still_be_declined_or_cancelled(word: str, action: str) -> None:
+    result, _, declined = await asked(form({"note": FIELDS["note"]}), ["y", "hello", word])
 
     assert (result.action, result.content, declined) == (action, None, True)
 
@@ -153,7 +178,7 @@ async def test_one_that_is_missing_is_named() -> None:
 async def test_at_a_terminal_only_what_was_not_given_is_asked() -> None:
     fields = {"name": FIELDS["name"], "note": FIELDS["note"]}
 
-    result, _, _ = await asked(form(fields, "name"), ["y", "hello"], {"name": "api"})
+    result, _, _ = await asked(form(fields, "name"), ["y", "hello", ""], {"name": "api"})
 
     assert result.content == {"name": "api", "note": "hello"}
 
@@ -188,6 +213,7 @@ PAGE = ElicitRequestURLParams(message="Sign in", url="https://example.com/in?x=1
 async def test_a_page_is_opened_when_the_user_says_so_and_not_before(
     typed: list[str], action: str, pages: list[str]
 ) -> None:
+    """ELIC-23."""
     there, browser = terminal(typed), Browser()
     questions = Questions(there, {}, browse=browser)
 
@@ -208,18 +234,18 @@ async def test_without_a_browser_the_address_is_there_to_go_to() -> None:
     assert "No browser could be opened" in written(there.err.file)
 
 
-async def test_a_host_with_other_letters_is_spelled_too() -> None:
-    """SEC-11: it may look like another."""
+async def test_a_host_with_other_letters_is_warned_of_and_spelled() -> None:
+    """ELIC-24: it may look like another."""
     there = terminal(["n"])
     page = ElicitRequestURLParams(message="Sign in", url="https://еxample.com/", elicitationId="1")
 
     await Questions(there, {}).open_page(page)
 
-    assert "to еxample.com (xn--xample-2of.com)" in written(there.err.file)
+    assert "letters that may look like others; it is xn--xample-2of.com." in written(there.err.file)
 
 
 async def test_questions_are_asked_one_at_a_time() -> None:
-    there = terminal(["y", "one", "y", "two"])
+    there = terminal(["y", "one", "", "y", "two", ""])
     questions = Questions(there, {})
     results: list[Any] = []
 
