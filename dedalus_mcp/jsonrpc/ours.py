@@ -86,6 +86,7 @@ class OurCalls:
             if progress is not None:
                 self._tokens[progress[0]] = waiter
             await waiter.wait(frame, channel, stopped=self._stops > 0)
+            return waiter.result()
         except RequestTimeout:
             reason = "timed out"
             raise
@@ -94,7 +95,6 @@ class OurCalls:
                 self._tokens.pop(progress[0], None)
             if self._exchange.abandon(id) and waiter.sent and method not in NEVER_CANCELLED:
                 channel.send(encode(Notice(CANCELLED, Cancelled(id, reason))))
-        return waiter.result()
 
     def settle(self, reply: Success | Failure | Malformed) -> None:
         """Take a reply; one that settles nothing is logged."""

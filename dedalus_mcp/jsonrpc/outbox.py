@@ -12,8 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import anyio
-
+from dedalus_mcp.jsonrpc.tasks import Signal, signal
 from dedalus_mcp.transport import Reply
 
 __all__ = ("Outbox",)
@@ -43,8 +42,8 @@ class Outbox:
         self._pending = 0  # bytes that wait or are being written
         self._taken = 0  # the part of them that is being written
         self._closed = False
-        self._filled: anyio.Event | None = None  # the write loop waits for frames
-        self._drained: anyio.Event | None = None  # somebody waits for room
+        self._filled: Signal | None = None  # the write loop waits for frames
+        self._drained: Signal | None = None  # somebody waits for room
 
     @property
     def carrier(self) -> None:
@@ -103,7 +102,7 @@ class Outbox:
         self._taken = 0
         self._wake_waiting()
         while not self._frames:
-            self._filled = anyio.Event()
+            self._filled = signal()
             await self._filled.wait()
         batch, self._frames = self._frames, []
         self._taken = self._pending
@@ -117,7 +116,7 @@ class Outbox:
 
     async def _wait_drained(self) -> None:
         if self._drained is None:
-            self._drained = anyio.Event()
+            self._drained = signal()
         await self._drained.wait()
 
     def _wake_waiting(self) -> None:

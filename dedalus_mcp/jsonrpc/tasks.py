@@ -24,10 +24,13 @@ __all__ = (
     "Run",
     "Signal",
     "Tasks",
+    "Timer",
     "being_cancelled",
+    "call_at",
     "current_loop",
     "ends_the_task",
     "is_foreign",
+    "now",
     "one_step",
     "signal",
 )
@@ -131,6 +134,45 @@ def signal() -> Signal:
 
         return trio.Event()
     return asyncio.Event()
+
+
+class Timer(Protocol):
+    """Something that is done later."""
+
+    def cancel(self) -> object:
+        """Do not do it, if it is not done yet."""
+        ...
+
+
+def now() -> float:
+    """Return the time of the event loop's clock, in seconds: see `call_at`."""
+    if _in_trio():
+        import trio  # noqa: PLC0415 - only ever reached where it is running
+
+        return trio.current_time()
+    return asyncio.get_running_loop().time()
+
+
+def call_at(when: float, run: Callable[[], object]) -> Timer:
+    """Call `run` at a time of the event loop's clock, unless that is cancelled: a scope costs five times as much.
+
+    Args:
+        when: As `now` tells it, in seconds.
+        run: It must not block or raise.
+    """
+    if not _in_trio():
+        return asyncio.get_running_loop().call_at(when, run)
+    import trio  # noqa: PLC0415 - only ever reached where it is running
+
+    scope = trio.CancelScope()
+
+    async def main() -> None:
+        with scope:
+            await trio.sleep_until(when)
+            run()
+
+    trio.lowlevel.spawn_system_task(main)
+    return scope
 
 
 def current_loop() -> object:

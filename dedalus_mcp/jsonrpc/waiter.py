@@ -5,7 +5,8 @@ Layer: L3.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from math import inf
 
 import anyio
 from msgspec import Raw
@@ -13,7 +14,7 @@ from msgspec import Raw
 from dedalus_mcp.errors import McpError, RemoteProtocolError, RequestTimeout
 from dedalus_mcp.jsonrpc.clock import Clock, Timeout
 from dedalus_mcp.jsonrpc.messages import Failure, Malformed, Success
-from dedalus_mcp.jsonrpc.tasks import signal
+from dedalus_mcp.jsonrpc.tasks import Timer, call_at, now, signal
 from dedalus_mcp.transport import Channel
 
 __all__ = ("Progress", "Waiter")
@@ -34,7 +35,18 @@ class Waiter:
         sent: Whether the call has gone out.
     """
 
-    __slots__ = ("_clock", "_event", "_outcome", "_scope", "_timeout", "method", "progress", "sent")
+    __slots__ = (
+        "_began",
+        "_clock",
+        "_event",
+        "_outcome",
+        "_sending",
+        "_timeout",
+        "_timer",
+        "method",
+        "progress",
+        "sent",
+    )
 
     def __init__(self, method: str, timeout: Timeout | None, progress: Progress | None) -> None:
         self.method = method
@@ -43,11 +55,15 @@ class Waiter:
         self._timeout = timeout
         self._event = signal()
         self._outcome: Success | Exception | None = None
+        self._began = 0.0
         self._clock: Clock | None = None
-        self._scope: anyio.CancelScope | None = None
+        self._timer: Timer | None = None
+        self._sending: anyio.CancelScope | None = None
 
     def settle(self, outcome: Success | Failure | Malformed | Exception) -> None:
-        """Take the one outcome and wake whoever waits."""
+        """Take the outcome, the first of them, and wake whoever waits."""
+        if self._outcome is not None:
+            return
         if isinstance(outcome, Failure):
             self._outcome = McpError(outcome.error)
         elif isinstance(outcome, Malformed):
@@ -55,48 +71,47 @@ class Waiter:
         else:
             self._outcome = outcome
         self._event.set()
-        if not self.sent and self._scope is not None:
-            self._scope.cancel()
+        if self._sending is not None:
+            self._sending.cancel()
 
     async def wait(self, frame: bytes, channel: Channel, *, stopped: bool) -> None:
-        """Send the call as soon as the channel has room, and wait until it is settled.
+        """Send the call as soon as the channel has room, and return once there is an outcome.
 
         Args:
             frame: The call.
             channel: Where it goes out.
             stopped: Whether the clock is stopped at first.
-
-        Raises:
-            RequestTimeout: The clock ran out first.
         """
-        if self._timeout is None and not channel.full:  # a scope costs as much as all the rest
-            await self._send_and_wait(frame, channel)
-            return
-        now = anyio.current_time()
-        self._scope = anyio.CancelScope()
         if self._timeout is not None:
-            self._clock = Clock(self._timeout, now)
+            self._began = now()
+            self._clock = Clock(self._timeout, self._began)
             if stopped:
-                self._clock.stop(now)
-            self._scope.deadline = self._clock.deadline
-        with self._scope:
+                self._clock.stop(self._began)
+            self._set_timer(self._clock.deadline)
+        try:
             if channel.full:
-                await channel.ready()
-            await self._send_and_wait(frame, channel)
-        if self._outcome is None:
-            raise RequestTimeout(self.method, anyio.current_time() - now)
+                await self._until_settled(channel.ready)
+            if self._outcome is None:
+                self.sent = True
+                channel.send(frame)
+                if channel.unsent:
+                    await self._until_settled(channel.flush)
+                await self._event.wait()
+        finally:
+            self._set_timer(inf)
 
-    async def _send_and_wait(self, frame: bytes, channel: Channel) -> None:
-        self.sent = True
-        channel.send(frame)
-        if channel.unsent:
-            await channel.flush()
-        await self._event.wait()
+    async def _until_settled(self, wait: Callable[[], Awaitable[object]]) -> None:
+        """Wait for the channel, whose reader may be slow, but no longer than for the outcome."""
+        self._sending = anyio.CancelScope()
+        with self._sending:
+            await wait()
+        self._sending = None
 
     def result(self) -> Raw:
         """Return the result of a settled call.
 
         Raises:
+            RequestTimeout: The clock ran out first.
             McpError: The peer replied with an error.
             RemoteProtocolError: The peer's reply was not one.
             ConnectionLost: No reply can come.
@@ -123,6 +138,16 @@ class Waiter:
         self._move(Clock.start)
 
     def _move(self, change: Callable[[Clock, float], None]) -> None:
-        if self._clock is not None and self._scope is not None:
-            change(self._clock, anyio.current_time())
-            self._scope.deadline = self._clock.deadline
+        if self._clock is not None and self._outcome is None:
+            before = self._clock.deadline
+            change(self._clock, now())
+            if self._clock.deadline != before:
+                self._set_timer(self._clock.deadline)
+
+    def _set_timer(self, deadline: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = None if deadline == inf else call_at(deadline, self._expire)
+
+    def _expire(self) -> None:
+        self.settle(RequestTimeout(self.method, now() - self._began))

@@ -14,9 +14,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from dedalus_mcp.errors import (
@@ -59,8 +59,7 @@ in_step: ContextVar[str | None] = ContextVar("dedalus_mcp.step", default=None)
 """The step that is being taken; a round waits for steps, so a step that asked would wait for itself."""
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(msgspec.Struct, frozen=True):
     """What the client is asked.
 
     Attributes:
