@@ -84,7 +84,7 @@ class TheirCalls:
         self._exchange = exchange
         self._handler = handler
         self._tasks = Tasks()
-        self._early: set[Inbound] = set()  # replied to, while their handlers go on
+        self._early: dict[Inbound, None] = {}  # replied to, while their handlers go on
         self._draining = False
         self._drained: anyio.Event | None = None
 
@@ -128,8 +128,8 @@ class TheirCalls:
     def run_apart(self, call: Inbound, run: Run, *, awaited: bool = False) -> None:
         """Run a handler that replies to nobody: see `Peer.run_apart`."""
         if not awaited:
-            self._early.add(call)
-        self._tasks.start(run, lambda: self._early.discard(call))
+            self._early[call] = None
+        self._tasks.start(run, lambda: self._early.pop(call, None))
 
     def await_apart(self, call: Inbound) -> None:
         """A call waits for such a handler again: see `Peer.await_apart`."""
@@ -137,12 +137,12 @@ class TheirCalls:
 
     def leave_apart(self, call: Inbound) -> None:
         """No call waits for such a handler any more: see `Peer.leave_apart`."""
-        self._early.add(call)
+        self._early[call] = None
 
     def reply_early(self, call: Inbound, result: Any) -> None:
         """Reply to a call whose handler goes on: see `Peer.reply_early`."""
         if not call.finished:
-            self._early.add(call)
+            self._early[call] = None
             self._finish(call, self._succeeded(call, result))
 
     def lose(self, reason: str) -> None:
@@ -230,7 +230,7 @@ class TheirCalls:
             call.reply(reply or failure(call.id, INTERNAL))
 
     def _ended(self, call: Inbound, answer: CoroutineType[Any, Any, Any]) -> None:
-        self._early.discard(call)
+        self._early.pop(call, None)
         self._finish(call, None)
         answer.close()  # never begun, if the task was cancelled before its first step
         if call.channel.unsent:  # nor could a task that was ended by force send its reply

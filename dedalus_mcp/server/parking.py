@@ -22,7 +22,7 @@ import anyio
 from msgspec import Raw
 
 from dedalus_mcp.errors import INTERNAL_ERROR, INVALID_PARAMS, AskFailed, McpError
-from dedalus_mcp.jsonrpc.tasks import Tasks
+from dedalus_mcp.jsonrpc.tasks import Tasks, now
 from dedalus_mcp.server.binding import Binding
 from dedalus_mcp.server.config import ParkingConfig
 from dedalus_mcp.server.ended_call import EndedCall, EndedCalls
@@ -102,7 +102,7 @@ class Parking:
     def park(self, call: ParkedCall) -> str:
         """A call waits for its retry from now on; return the state that this is to bring."""
         left = min(self._config.round_seconds, call.born + self._config.call_seconds - time.time())
-        call.deadline = anyio.current_time() + left
+        call.deadline = now() + left
         self._reaper.wake_at(call.deadline)
         outcomes = dict(call.journal.outcomes) if self.sealed else None
         state = State(call.handle, call.rounds.number, call.born, time.time() + left, call.rounds.asked, outcomes)
@@ -122,7 +122,7 @@ class Parking:
         if not self._owners[binding.principal]:
             del self._owners[binding.principal]
         if outcome is not None and call.cancelled is None:
-            deadline = anyio.current_time() + self._config.outcome_seconds
+            deadline = now() + self._config.outcome_seconds
             self._over.keep(call.handle, EndedCall.of(outcome, call.rounds, reply, binding, deadline))
             self._reaper.wake_at(deadline)
         if self._ended is not None:
@@ -227,8 +227,8 @@ class _Reaper:
             while (deadline := self._parking.next_deadline()) is not None:
                 self._wakes_at = deadline + SLACK_SECONDS
                 self._sooner = anyio.Event()
-                with anyio.move_on_after(self._wakes_at - anyio.current_time()):
+                with anyio.move_on_after(self._wakes_at - now()):
                     await self._sooner.wait()
-                self._parking.expire(anyio.current_time())
+                self._parking.expire(now())
         finally:  # in the turn that found nothing more: what is parked in the next one starts another
             self._sooner = None

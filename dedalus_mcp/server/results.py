@@ -107,7 +107,7 @@ def _blocks(value: Any) -> list[ContentBlock] | None:
 def _content(value: Any, shown: Any) -> list[ContentBlock]:
     if value is None:
         return []
-    if not is_list(shown):
+    if isinstance(shown, str) or not is_list(shown):
         return [TextContent(text=_text(shown))]
     given = value if is_list(value) and len(value) == len(shown) else shown
     return [_block(item) or TextContent(text=_text(text)) for item, text in zip(given, shown, strict=True)]

@@ -35,11 +35,13 @@ class SessionListener:
         lists: The changes of lists to hear of, as they were advertised.
     """
 
+    __slots__ = ("_listeners", "_lists", "_peer", "_sending", "_subscribed", "_tasks", "_waiting")
+
     def __init__(self, listeners: Listeners, peer: Peer, lists: Iterable[Change]) -> None:
         self._listeners = listeners
         self._peer = peer
-        self._lists = frozenset(lists)
-        self._subscribed: set[Change] = set()
+        self._lists = tuple(lists)
+        self._subscribed: dict[Change, None] = {}
         self._waiting: dict[Change, None] = {}
         self._sending = False
         self._tasks = Tasks()
@@ -59,13 +61,13 @@ class SessionListener:
         change = updated(uri)
         if change not in self._subscribed and len(self._subscribed) >= MAX_SUBSCRIPTIONS:
             raise McpError(INVALID_REQUEST, f"Invalid request: {MAX_SUBSCRIPTIONS} subscriptions are the limit")
-        self._subscribed.add(change)
+        self._subscribed[change] = None
         self._listeners.join(self, change)
 
     def unsubscribe(self, uri: str) -> None:
         """Hear of them no more; nothing happens if it did not."""
         change = updated(uri)
-        self._subscribed.discard(change)
+        self._subscribed.pop(change, None)
         self._listeners.leave(self, change)
         self._waiting.pop(change, None)
 

@@ -252,14 +252,14 @@ def complete(result: T, revision: Revision, server_info: Implementation | None =
     result = shape(result, revision)
     if revision not in MODERN:
         return result
-    if isinstance(result, dict):
-        return cast("T", _complete_members(cast("dict[str, Any]", result), server_info))
-    if not isinstance(result, _RESULTS):
+    filled = _filled(type(result))
+    if filled is None:
+        if isinstance(result, dict):
+            return cast("T", _complete_members(cast("dict[str, Any]", result), server_info))
         return result
-    kind: Any = type(result)
-    changes = {name: value for name, value in _filled(kind) if getattr(result, name) is None}
+    changes = {name: value for name, value in filled if getattr(result, name) is None}
     if server_info is not None:
-        meta = result.meta
+        meta = cast("Result", result).meta
         if meta is None:
             changes["meta"] = {SERVER_INFO_KEY: server_info}
         elif SERVER_INFO_KEY not in meta:
@@ -268,7 +268,10 @@ def complete(result: T, revision: Revision, server_info: Implementation | None =
 
 
 @cache
-def _filled(kind: type[Any]) -> tuple[tuple[str, Any], ...]:
+def _filled(kind: type[Any]) -> tuple[tuple[str, Any], ...] | None:
+    """The members that a result of this kind must have; None for what is no result."""
+    if not issubclass(kind, _RESULTS):
+        return None
     return tuple((name, value) for name, value in FILLED.items() if name in kind.__struct_fields__)
 
 

@@ -10,6 +10,7 @@ import pytest
 from dedalus_mcp import get_context, tool
 from dedalus_mcp_transports.event_log import EventLog, MemoryEventLog
 from dedalus_mcp_transports.http_legacy import MAX_WAITING, SessionStream
+from dedalus_mcp_transports.http_life import Pulse
 from tests.interaction.server import Story, make
 from tests.transports.asgi import Client, Exchange, Web, serving
 
@@ -228,7 +229,7 @@ async def test_a_reader_whose_connection_breaks_has_left() -> None:
         return {}
 
     with anyio.fail_after(5):
-        await stream.serve(receive, send, 1.0)
+        await stream.serve(receive, send, Pulse(1.0))
 
     assert not stream.open
 
@@ -533,7 +534,7 @@ async def test_a_session_forgets_its_streams_when_their_calls_are_over() -> None
         await story.until("s1 done")
         await session.receiver.idle()
 
-        assert session._running == set()
+        assert not session._running
 
 
 # Resuming the stand-alone stream.

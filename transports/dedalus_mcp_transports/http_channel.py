@@ -25,7 +25,7 @@ from dedalus_mcp_transports.event_log import EventLog, LoggedEvent
 from dedalus_mcp_transports.http_request import GONE, JSON, HttpRequest, Send, respond
 from dedalus_mcp_transports.turn import Turn
 
-__all__ = ("Form", "PostChannel", "StreamLog", "always_ok", "answer_gone", "start_stream")
+__all__ = ("Form", "PostChannel", "StreamLog", "always_ok", "answer_gone", "complete", "start_stream")
 
 logger = logging.getLogger("dedalus_mcp")
 
@@ -285,7 +285,7 @@ class PostChannel:
             What completes the response on the connection that was read until now, if there is one;
             that may take as long as its reader does.
         """
-        before = None if self.over or self._send is send else partial(_complete, self._send, self._turn)
+        before = None if self.over or self._send is send else partial(complete, self._send, self._turn)
         self._turn = Turn()  # whoever has the old one may wait for a dead reader
         async with self._turn:
             self._send = send
@@ -329,7 +329,8 @@ class PostChannel:
         await send({"type": "http.response.body", "body": chunk, "more_body": more})
 
 
-async def _complete(send: Send, turn: Turn) -> None:
+async def complete(send: Send, turn: Turn) -> None:
+    """End a stream whose reader has another connection now."""
     async with turn:  # after what is on its way there
         with suppress(Exception):  # whatever servers raise when the connection is closed
             await send({"type": "http.response.body", "body": b""})

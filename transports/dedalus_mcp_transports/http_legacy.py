@@ -5,7 +5,6 @@ Layer: L5.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from functools import partial
 
@@ -13,6 +12,7 @@ from dedalus_mcp.transport import Receiver, Reply
 from dedalus_mcp_transports import sse
 from dedalus_mcp_transports.event_log import EventLog, LoggedEvent
 from dedalus_mcp_transports.http_channel import PostChannel, StreamLog
+from dedalus_mcp_transports.http_life import Pulse
 from dedalus_mcp_transports.http_request import HttpRequest, Receive, Send
 from dedalus_mcp_transports.http_standing import StandingStream
 
@@ -33,10 +33,12 @@ class SessionStream:
         session_id: Of the session; None before it has one.
     """
 
+    __slots__ = ("_standing", "_waiting", "log", "session_id")
+
     def __init__(self) -> None:
         self.session_id: str | None = None
         self.log: StreamLog | None = None
-        self._waiting: deque[bytes] = deque(maxlen=MAX_WAITING)
+        self._waiting: list[bytes] = []  # an empty deque takes most of a KiB
         self._standing = StandingStream(self._written)
 
     @property
@@ -67,6 +69,7 @@ class SessionStream:
     def send(self, frame: bytes) -> None:
         """Queue a call or a notice."""
         self._waiting.append(frame)
+        del self._waiting[:-MAX_WAITING]
         self._standing.wake()
 
     def reply(self, reply: Reply | None) -> None:
@@ -81,23 +84,23 @@ class SessionStream:
         """Do nothing: see `unsent`."""
 
     async def serve(
-        self, receive: Receive, send: Send, keep_alive: float, make_log: Callable[[], StreamLog] | None = None
+        self, receive: Receive, send: Send, pulse: Pulse, make_log: Callable[[], StreamLog] | None = None
     ) -> None:
         """Send what there is and what comes, until the client leaves.
 
         Args:
             receive: ASGI's way in.
             send: ASGI's way out.
-            keep_alive: How long the stream may be silent, in seconds.
+            pulse: Keeps the stream alive while it is silent.
             make_log: Makes what keeps the events from now on; None to keep none.
         """
         self.log = None if make_log is None else make_log()
-        await self._standing.serve(receive, send, keep_alive, b"" if self.log is None else self.log.begin())
+        await self._standing.serve(receive, send, pulse, b"" if self.log is None else self.log.begin())
 
-    async def resume(self, receive: Receive, send: Send, keep_alive: float, missed: list[LoggedEvent]) -> None:
+    async def resume(self, receive: Receive, send: Send, pulse: Pulse, missed: list[LoggedEvent]) -> None:
         """Go on at another connection: what was missed, then what comes."""
         replay = b"".join([sse.event(each.data, id=each.id) for each in missed])
-        await self._standing.serve(receive, send, keep_alive, replay)
+        await self._standing.serve(receive, send, pulse, replay)
 
     def end(self) -> None:
         """Let whoever serves it return."""
@@ -121,6 +124,8 @@ class LegacySession:
         retry: How long a reader should wait before it resumes, in milliseconds.
     """
 
+    __slots__ = ("_count", "_log", "_make_log", "_retry", "_running", "receiver", "stream")
+
     def __init__(
         self, receiver: Receiver, stream: SessionStream, make_log: Callable[[], EventLog] | None, retry: int | None
     ) -> None:
@@ -129,7 +134,7 @@ class LegacySession:
         self._make_log = make_log
         self._retry = retry
         self._log: EventLog | None = None
-        self._running: set[PostChannel] = set()  # what is not answered yet
+        self._running: dict[PostChannel, None] = {}  # what is not answered yet
         self._count = 0
 
     @property
@@ -139,8 +144,11 @@ class LegacySession:
 
     def begin(self, channel: PostChannel) -> None:
         """Remember a channel until it is replied on, or no reply will come there."""
-        self._running.add(channel)
-        channel.replied = self._running.discard
+        self._running[channel] = None
+        channel.replied = self._forget
+
+    def _forget(self, channel: PostChannel) -> None:
+        self._running.pop(channel, None)
 
     @property
     def log(self) -> EventLog | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from functools import partial
+from typing import Protocol
 
 import anyio
 
@@ -101,6 +102,18 @@ class _Held:
                 logger.exception("taking down what is served failed")
 
 
+class _Stream(Protocol):
+    """What a client reads."""
+
+    def over_for(self, send: Send) -> bool:
+        """Whether nothing more goes out on this connection."""
+        ...
+
+    async def beat(self) -> None:
+        """Send what says that it is alive."""
+        ...
+
+
 class Pulse:
     """Keeps silent streams alive: one task for all of them, only while there are any.
 
@@ -110,7 +123,7 @@ class Pulse:
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
-        self._read: dict[Send, PostChannel] = {}  # by the connection: a resumed stream has a new one
+        self._read: dict[Send, _Stream] = {}  # by the connection: a resumed stream has a new one
         self._tasks = Tasks()
         self._beating: anyio.CancelScope | None = None
 
@@ -120,14 +133,14 @@ class Pulse:
             self._beating.cancel()
             self._beating = None
 
-    async def attend(self, channel: PostChannel, receive: Receive, send: Send) -> None:
-        """Wait for the end of a response, or of its connection: `channel.read_by` tells which."""
-        self._read[send] = channel
+    async def attend(self, stream: _Stream, receive: Receive, send: Send) -> None:
+        """Wait for the end of a response, or of its connection."""
+        self._read[send] = stream
         if self._beating is None:
             self._beating = anyio.CancelScope()
             self._tasks.start(partial(self._beat, self._beating), detached=True)
         try:
-            await left(receive, lambda: channel.over_for(send))
+            await left(receive, lambda: stream.over_for(send))
         finally:
             self._read.pop(send, None)
 

@@ -68,7 +68,7 @@ class Service:
         self._modern = Modern(application, form, pulse)
         legacy = Stateless if settings.stateless else Stateful
         self._legacy: Stateless | Stateful = legacy(application, settings, form, pulse)
-        self._oldest = SseServer(application, settings, self._bodies)
+        self._oldest = SseServer(application, settings, self._bodies, pulse)
 
     async def begin(self) -> None:
         """Set up what is served; it is not `ready` then where the server has been ended meanwhile.

@@ -3,6 +3,8 @@
     wake() ──▶ what there is goes out        nothing for a while ──▶ a comment goes out
     end()  ──▶ what is left goes out, and the stream is over
 
+Nothing runs for a stream on which nothing happens: a task writes what there is, and ends.
+
 Layer: L5.
 """
 
@@ -10,12 +12,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from functools import partial
 
 import anyio
 
+from dedalus_mcp.jsonrpc.tasks import Tasks
 from dedalus_mcp_transports import sse
-from dedalus_mcp_transports.http_channel import start_stream
-from dedalus_mcp_transports.http_request import Receive, Send, left
+from dedalus_mcp_transports.http_channel import complete, start_stream
+from dedalus_mcp_transports.http_life import Pulse
+from dedalus_mcp_transports.http_request import Receive, Send
+from dedalus_mcp_transports.turn import Turn
 
 __all__ = ("StandingStream",)
 
@@ -29,12 +35,14 @@ class StandingStream:
         take: Returns what is to be sent, written as events; empty if there is nothing.
     """
 
-    __slots__ = ("_ended", "_news", "_reader", "_take")
+    __slots__ = ("_ended", "_reader", "_scope", "_take", "_tasks", "_turn")
 
     def __init__(self, take: Callable[[], bytes]) -> None:
         self._take = take
-        self._news: anyio.Event | None = None
         self._reader: Send | None = None
+        self._turn = Turn()
+        self._tasks = Tasks()
+        self._scope: anyio.CancelScope | None = None  # of whoever serves the reader
         self._ended = False
 
     @property
@@ -42,53 +50,76 @@ class StandingStream:
         """Whether somebody reads."""
         return self._reader is not None
 
+    def over_for(self, send: Send) -> bool:
+        """Whether nothing more goes out on this connection."""
+        return self._reader is not send
+
     def wake(self) -> None:
         """There is something to be sent."""
-        if self._news is not None:
-            self._news.set()
+        if self._reader is not None and self._turn.take():
+            self._tasks.start(partial(self._write, self._reader, self._turn), self._turn.give_back, detached=True)
 
     def end(self) -> None:
         """Let `serve` return, when what there is was sent."""
         self._ended = True
         self.wake()
 
-    async def serve(self, receive: Receive, send: Send, keep_alive: float, first: bytes) -> None:
+    async def serve(self, receive: Receive, send: Send, pulse: Pulse, first: bytes) -> None:
         """Send what there is and what comes, until the client leaves or another takes its place.
 
         Args:
             receive: ASGI's way in.
             send: ASGI's way out.
-            keep_alive: How long the stream may be silent, in seconds.
+            pulse: Keeps the stream alive while it is silent.
             first: What the stream begins with.
         """
-        self._reader = send
-        self.wake()  # whoever was served until now
+        if self._reader is not None:  # in a task of its own: nobody may be reading there
+            self._tasks.start(partial(complete, self._reader, self._turn), detached=True)
+        self._leave()
+        self._reader, self._turn = send, Turn()
+        self._scope = anyio.CancelScope()
         try:
-            async with anyio.create_task_group() as group:
-                group.start_soon(self._write, send, keep_alive, first or sse.comment(), group.cancel_scope)
-                await left(receive, lambda: False)
-                group.cancel_scope.cancel()
+            with self._scope:
+                async with self._turn as turn:
+                    await self._begin(send, turn, first or sse.comment())
+                await pulse.attend(self, receive, send)
         finally:
             if self._reader is send:
-                self._reader = None
+                self._leave()
 
-    async def _write(self, send: Send, keep_alive: float, first: bytes, scope: anyio.CancelScope) -> None:
+    async def beat(self) -> None:
+        """Send a comment, so that nobody between takes a silent stream for a dead one."""
+        send, turn = self._reader, self._turn
+        if send is not None and turn.take():
+            try:
+                await self._write(send, turn, sse.comment())
+            finally:
+                turn.give_back()
+
+    async def _begin(self, send: Send, turn: Turn, first: bytes) -> None:
         try:
             await start_stream(send)
-            await send({"type": "http.response.body", "body": first, "more_body": True})
-            while self._reader is send and not self._ended:
-                chunk = self._take() or await self._wait(send, keep_alive)
-                if chunk:
-                    await send({"type": "http.response.body", "body": chunk, "more_body": True})
-            rest = self._take() if self._reader is send else b""
-            await send({"type": "http.response.body", "body": rest})
         except Exception as error:  # noqa: BLE001 - servers and middlewares raise what they like when a client is gone
             logger.debug("a client has left: %r", error)
-        scope.cancel()
+        await self._write(send, turn, first)
 
-    async def _wait(self, send: Send, keep_alive: float) -> bytes:
-        """Wait for news; return a comment if none come, and nothing otherwise."""
-        self._news = news = anyio.Event()
-        with anyio.move_on_after(keep_alive):
-            await news.wait()
-        return b"" if news.is_set() or self._reader is not send else sse.comment()
+    async def _write(self, send: Send, turn: Turn, chunk: bytes = b"") -> None:
+        """Send a chunk and what there is besides; the last of it, where the stream has ended."""
+        try:
+            while turn is self._turn and (chunk := chunk or self._take()):
+                await send({"type": "http.response.body", "body": chunk, "more_body": True})
+                chunk = b""
+            if turn is self._turn and self._ended:
+                await send({"type": "http.response.body", "body": b""})
+                self._leave()
+        except Exception as error:  # noqa: BLE001 - likewise
+            logger.debug("a client has left: %r", error)
+            if turn is self._turn:
+                self._leave()
+
+    def _leave(self) -> None:
+        """Nobody reads any more."""
+        self._reader = None
+        if self._scope is not None:
+            self._scope.cancel()
+            self._scope = None

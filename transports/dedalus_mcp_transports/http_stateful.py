@@ -15,12 +15,10 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from functools import partial
 
-import anyio
-
 from dedalus_mcp.errors import INTERNAL_ERROR, INVALID_REQUEST
 from dedalus_mcp.jsonrpc.codec import Decoded
 from dedalus_mcp.jsonrpc.messages import Call
-from dedalus_mcp.jsonrpc.tasks import Tasks, one_step
+from dedalus_mcp.jsonrpc.tasks import Tasks, now, one_step
 from dedalus_mcp.transport import Application, Receiver, Reply
 from dedalus_mcp.types.revisions import MODERN
 from dedalus_mcp_transports.event_log import EventNotFound
@@ -93,7 +91,7 @@ class Stateful:
             await refuse(send, 400, INVALID_REQUEST, why, message)
             return
         try:
-            session = self._sessions.get(id, request.principal, anyio.current_time())
+            session = self._sessions.get(id, request.principal, now())
         except SessionNotFound as error:
             await refuse(send, 404, INVALID_REQUEST, str(error), message)
             return
@@ -110,11 +108,11 @@ class Stateful:
         if not await self._initializing.take(receiver, message, channel, receive) or receiver.revision is None:
             await channel.respond(send)
             return
-        now = anyio.current_time()
+        opened = now()
         self._sweep.now()
         session = LegacySession(receiver, stream, self._settings.event_log, self._settings.retry_milliseconds)
         try:
-            stream.session_id = self._sessions.add(session, request.principal, now)
+            stream.session_id = self._sessions.add(session, request.principal, opened)
         except SessionsFull as full:
             receiver.close("there are too many sessions")
             await refuse(send, 503, INTERNAL_ERROR, str(full), message)
@@ -150,7 +148,7 @@ class Stateful:
         try:
             yield
         finally:
-            self._sessions.release(id, anyio.current_time())
+            self._sessions.release(id, now())
 
     async def _read_on(self, channel: PostChannel, receive: Receive, send: Send) -> None:
         """Stay until the response ends; when the client leaves, the call goes on: its events can be had again."""
@@ -179,8 +177,7 @@ class Stateful:
             elif session.stream.open:
                 await refuse(send, 409, INVALID_REQUEST, "This session's stream is open already")
             else:
-                seconds = self._settings.keep_alive_seconds
-                await session.stream.serve(receive, send, seconds, session.make_log)
+                await session.stream.serve(receive, send, self._pulse, session.make_log)
 
     async def _resume(self, session: LegacySession, last: str, receive: Receive, send: Send) -> None:
         try:
@@ -192,7 +189,7 @@ class Stateful:
             return
         alone = session.stream.log
         if alone is not None and alone.stream == name:
-            await session.stream.resume(receive, send, self._settings.keep_alive_seconds, missed)
+            await session.stream.resume(receive, send, self._pulse, missed)
             return
         channel = session.running(name)
         if channel is None:  # its call is over: what it left behind is all there will be
@@ -221,7 +218,7 @@ class Stateful:
             await respond(send, 405, b"", (b"allow", b"POST"))
             return None
         try:
-            session = self._sessions.get(id, request.principal, anyio.current_time())
+            session = self._sessions.get(id, request.principal, now())
         except SessionNotFound as error:
             await refuse(send, 404, INVALID_REQUEST, str(error))
             return None

@@ -23,6 +23,7 @@ from dedalus_mcp.transport import Application, Receiver
 from dedalus_mcp_transports import sse
 from dedalus_mcp_transports.http_bodies import Bodies
 from dedalus_mcp_transports.http_headers import accepts, is_json
+from dedalus_mcp_transports.http_life import Pulse
 from dedalus_mcp_transports.http_posted import is_replied_to
 from dedalus_mcp_transports.http_refusals import refuse
 from dedalus_mcp_transports.http_request import HttpRequest, Receive, Scope, Send, respond, respond_failure
@@ -60,11 +61,12 @@ class SseServer:
         application: What is served.
         settings: How.
         bodies: Reads the bodies of requests.
+        pulse: Keeps silent streams alive.
     """
 
-    def __init__(self, application: Application, settings: HttpSettings, bodies: Bodies) -> None:
+    def __init__(self, application: Application, settings: HttpSettings, bodies: Bodies, pulse: Pulse) -> None:
         self._application = application
-        self._keep_alive = settings.keep_alive_seconds
+        self._pulse = pulse
         self._bodies = bodies
         self._pairs: Sessions[_Pair] = Sessions(settings.max_sessions, settings.session_idle_seconds)
         self._sweep = Sweep(self._pairs, lambda pair: pair.close("there was no handshake"))
@@ -115,7 +117,7 @@ class SseServer:
         request.session_id = id
         endpoint = sse.event(_uri(request.scope, id).encode(), event="endpoint")
         try:
-            await stream.standing.serve(receive, send, self._keep_alive, endpoint)
+            await stream.standing.serve(receive, send, self._pulse, endpoint)
         finally:
             self._pairs.remove(id)
             pair.close("the client closed the stream")
