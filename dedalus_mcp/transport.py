@@ -20,8 +20,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
+
+import msgspec
 
 if TYPE_CHECKING:
     from dedalus_mcp.jsonrpc.codec import Decoded
@@ -46,8 +47,7 @@ __all__ = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Oversized:
+class Oversized(msgspec.Struct, frozen=True):
     """Stands in `Duplex.receive()` for a frame that was longer than the limit and was dropped.
 
     Attributes:
@@ -62,8 +62,7 @@ class Oversized:
     tail: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Undelivered:
+class Undelivered(msgspec.Struct, frozen=True):
     """Stands in `Duplex.receive()` for the reply to one call of ours that will not come.
 
     Where every call travels by itself, as over HTTP, one may fail while the connection goes on.
@@ -78,8 +77,7 @@ class Undelivered:
     error: Exception
 
 
-@dataclass(frozen=True, slots=True)
-class Asking:
+class Asking(msgspec.Struct, frozen=True):
     """Stands in `Duplex.receive()` for nothing that came: the transport asks a person, to sign in for example.
 
     No clock of a call of ours runs meanwhile.

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import cache
 from typing import Any, Literal, TypeAlias, cast
 
@@ -85,7 +84,7 @@ def _classify(envelope: _Envelope) -> Message | Malformed:
 def _reply(envelope: _Envelope) -> Message | Malformed:
     id, result, error = envelope.id, envelope.result, envelope.error
     if result is UNSET and error is UNSET:
-        return replace(_invalid(id, "a message has 'method', 'result' or 'error'"), is_bare=True)
+        return msgspec.structs.replace(_invalid(id, "a message has 'method', 'result' or 'error'"), is_bare=True)
     if result is UNSET and error is not UNSET:
         return Failure(None if id is UNSET else id, error)
     if error is UNSET and id is not UNSET and id is not None:

@@ -10,7 +10,6 @@ Layer: L1; imports `errors` only.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import msgspec
@@ -68,8 +67,7 @@ Reply: TypeAlias = Success | Failure
 Message: TypeAlias = Call | Notice | Success | Failure
 
 
-@dataclass(frozen=True, slots=True)
-class Malformed:
+class Malformed(msgspec.Struct, frozen=True):
     """A frame, or an item of a batch, that is not a message.
 
     Attributes:

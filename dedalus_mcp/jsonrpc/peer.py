@@ -17,7 +17,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -135,7 +134,7 @@ class Peer:
             refused = oversized.refuse_batch()
             for item in message:  # whoever waits for a reply in it would wait for ever
                 if isinstance(item, Success | Failure) or (isinstance(item, Malformed) and item.is_reply):
-                    self._ours.settle(replace(refused, id=item.id, is_reply=True))
+                    self._ours.settle(msgspec.structs.replace(refused, id=item.id, is_reply=True))
             self._take(refused, channel, None)
 
     def _take(self, message: Message | Malformed, channel: Channel, batch: BatchReply | None) -> None:

@@ -6,10 +6,10 @@ Layer: L1; imports `faults` and `formats` only.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
+import msgspec
 from msgspec import UNSET
 
 from dedalus_mcp.schema.faults import legal, worst
@@ -32,16 +32,14 @@ _YES = {"yes", "y", "true", "t", "on", "1"}
 _NO = {"no", "n", "false", "f", "off", "0"}
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(msgspec.Struct, frozen=True):
     """One option: the `value` that is sent, and the `title` that is shown."""
 
     value: str
     title: str
 
 
-@dataclass(frozen=True)
-class Field:
+class Field(msgspec.Struct, frozen=True, dict=True):
     """One property of a requested schema that `forms.check` has passed.
 
     Attributes:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import enum
 import typing
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from types import NoneType, UnionType
 from typing import (
     Annotated,
@@ -28,6 +27,8 @@ from typing import (
     get_origin,
 )
 
+import msgspec
+
 from dedalus_mcp.schema.shapes import is_object
 
 __all__ = ("Option", "listed", "options_of", "words")
@@ -37,8 +38,7 @@ T = TypeVar("T")
 _TRANSPARENT = {Annotated, Required, NotRequired, getattr(typing, "ReadOnly", Annotated)}
 
 
-@dataclass(frozen=True, slots=True)
-class Option(Generic[T]):
+class Option(msgspec.Struct, Generic[T], frozen=True):
     """One option: the string that is sent, the title that is shown, and what it stands for."""
 
     const: str

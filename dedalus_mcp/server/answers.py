@@ -12,8 +12,9 @@ Layer: L4.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, Generic, Literal, TypeAlias, TypeVar, final
+
+import msgspec
 
 __all__ = ("Accepted", "Answer", "Cancelled", "Declined")
 
@@ -21,8 +22,7 @@ T = TypeVar("T")
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Accepted(Generic[T]):
+class Accepted(msgspec.Struct, Generic[T], frozen=True):
     """The user answered.
 
     Attributes:
@@ -37,8 +37,7 @@ class Accepted(Generic[T]):
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Declined:
+class Declined(msgspec.Struct, frozen=True):
     """The user said no."""
 
     action: ClassVar[Literal["decline"]] = "decline"
@@ -48,8 +47,7 @@ class Declined:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Cancelled:
+class Cancelled(msgspec.Struct, frozen=True):
     """The user went away without choosing."""
 
     action: ClassVar[Literal["cancel"]] = "cancel"

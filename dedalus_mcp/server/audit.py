@@ -11,9 +11,10 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
+
+import msgspec
 
 from dedalus_mcp.errors import McpError
 
@@ -29,8 +30,7 @@ AskKind: TypeAlias = Literal["elicitation", "sampling", "roots"]
 Outcome: TypeAlias = Literal["accept", "decline", "cancel", "answered", "failed", "abandoned"]
 
 
-@dataclass(frozen=True, slots=True)
-class AskRecord:
+class AskRecord(msgspec.Struct, frozen=True):
     """One question that is over.
 
     Attributes:

@@ -11,8 +11,9 @@ Layer: L4; no I/O.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
+
+import msgspec
 
 from dedalus_mcp.jsonrpc.codec import encode_value
 from dedalus_mcp.server.pages import Places
@@ -24,8 +25,7 @@ OwnT = TypeVar("OwnT")
 LentT = TypeVar("LentT")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Showing(Generic[LentT]):
+class Showing(msgspec.Struct, Generic[LentT], frozen=True, eq=False):
     """How another server shows the items of a catalogue.
 
     Attributes:

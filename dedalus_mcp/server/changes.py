@@ -10,8 +10,9 @@ Layer: L4.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol
+
+import msgspec
 
 from dedalus_mcp.types.methods import (
     PROMPTS_LIST_CHANGED,
@@ -23,8 +24,7 @@ from dedalus_mcp.types.methods import (
 __all__ = ("PROMPTS", "RESOURCES", "TOOLS", "Change", "MemoryBus", "SubscriptionBus", "updated")
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(msgspec.Struct, frozen=True):
     """Something that clients may want to hear of.
 
     Attributes:

@@ -18,7 +18,6 @@ from __future__ import annotations
 import inspect
 import logging
 from collections.abc import Callable, Iterable, Sized
-from dataclasses import dataclass
 from enum import Enum
 from itertools import islice
 from typing import Any, TypeGuard
@@ -46,8 +45,7 @@ __all__ = ("CompletionResult", "Completions", "completion_of")
 logger = logging.getLogger("dedalus_mcp")
 
 
-@dataclass(frozen=True, slots=True)
-class CompletionResult:
+class CompletionResult(msgspec.Struct, frozen=True):
     """Suggestions, as a completer may return them.
 
     Attributes:

@@ -17,7 +17,6 @@ import logging
 import re
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, contextmanager
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -71,8 +70,7 @@ T = TypeVar("T")
 _PREFIX = r"[A-Za-z0-9_.-]{0,64}"  # a name of a tool has 128 of these at most (TOOL-04): half for each part
 
 
-@dataclass(frozen=True, slots=True)
-class Home:
+class Home(msgspec.Struct, frozen=True):
     """Where the handler of a call is at home, if that is not the server which the client is connected to.
 
     Attributes:

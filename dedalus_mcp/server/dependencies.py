@@ -16,12 +16,12 @@ import inspect
 import logging
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from dataclasses import dataclass
 from functools import partial
 from types import TracebackType
 from typing import Annotated, Any, get_args, get_origin
 
 import anyio
+import msgspec
 from anyio.lowlevel import checkpoint_if_cancelled
 from msgspec import UNSET
 
@@ -39,8 +39,7 @@ CLEANUP_SECONDS = 5.0
 """How long what a call depends on may take to be taken down.  It is not cancelled with the call: nobody else would."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Dependency:
+class Dependency(msgspec.Struct, frozen=True, eq=False):
     """What a parameter depends on: see `Depends`."""
 
     function: Callable[..., Any]

@@ -17,10 +17,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass, replace
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, cast, overload
 
+import msgspec
 from msgspec import UNSET, UnsetType
 
 from dedalus_mcp.schema.signature import is_async, label
@@ -49,8 +49,7 @@ P = TypeVar("P")
 R = TypeVar("R")
 
 
-@dataclass(frozen=True, slots=True)
-class Incoming(Generic[P_co]):
+class Incoming(msgspec.Struct, Generic[P_co], frozen=True):
     """A call or a notice of the client's, on its way to what answers it.
 
     Attributes:
@@ -189,7 +188,7 @@ class Chain:
                 f"middleware {label(link)}() goes on with {type(params).__name__}: "
                 f"the params of {incoming.method!r:.80} are {legal.__name__}"
             )
-        return replace(incoming, params=params)
+        return msgspec.structs.replace(incoming, params=params)
 
 
 def _check(middleware: Middleware) -> Middleware:

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, TypeVar
+
+import msgspec
 
 from dedalus_mcp.schema.signature import is_async
 from dedalus_mcp.types import ProgressToken
@@ -36,8 +37,7 @@ E = TypeVar("E")
 logger = logging.getLogger("dedalus_mcp")
 
 
-@dataclass(frozen=True, slots=True)
-class ProgressStarted:
+class ProgressStarted(msgspec.Struct, frozen=True):
     """A block was entered.
 
     Attributes:
@@ -51,8 +51,7 @@ class ProgressStarted:
     total: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class ProgressEmitted:
+class ProgressEmitted(msgspec.Struct, frozen=True):
     """A notice was sent.
 
     Attributes:
@@ -70,8 +69,7 @@ class ProgressEmitted:
     message: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class ProgressThrottled:
+class ProgressThrottled(msgspec.Struct, frozen=True):
     """A change waits for its turn; if there is another until then, it is never told.
 
     Attributes:
@@ -83,8 +81,7 @@ class ProgressThrottled:
     progress: float
 
 
-@dataclass(frozen=True, slots=True)
-class ProgressFailed:
+class ProgressFailed(msgspec.Struct, frozen=True):
     """A notice could not be sent.
 
     Attributes:
@@ -98,8 +95,7 @@ class ProgressFailed:
     error: Exception
 
 
-@dataclass(frozen=True, slots=True)
-class ProgressClosed:
+class ProgressClosed(msgspec.Struct, frozen=True):
     """The block is over.
 
     Attributes:
@@ -119,8 +115,7 @@ class ProgressClosed:
     error: BaseException | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProgressTelemetry:
+class ProgressTelemetry(msgspec.Struct, frozen=True, kw_only=True):
     """Who is told what becomes of progress.
 
     Attributes:
@@ -141,7 +136,7 @@ class ProgressTelemetry:
     on_close: Callable[[ProgressClosed], None] | None = None
 
     def __post_init__(self) -> None:
-        for each in fields(self):
+        for each in msgspec.structs.fields(self):
             hook: object = getattr(self, each.name)
             if hook is not None and (not callable(hook) or is_async(hook)):
                 raise TypeError(f"{each.name} is a plain function, which is called at once, not {hook!r:.80}")

@@ -252,7 +252,8 @@ def complete(result: T, revision: Revision, server_info: Implementation | None =
     result = shape(result, revision)
     if revision not in MODERN:
         return result
-    filled = _filled(type(result))
+    kind: Any = type(result)
+    filled = _filled(kind)
     if filled is None:
         if isinstance(result, dict):
             return cast("T", _complete_members(cast("dict[str, Any]", result), server_info))
@@ -264,7 +265,7 @@ def complete(result: T, revision: Revision, server_info: Implementation | None =
             changes["meta"] = {SERVER_INFO_KEY: server_info}
         elif SERVER_INFO_KEY not in meta:
             changes["meta"] = {**meta, SERVER_INFO_KEY: server_info}
-    return cast("T", replace(result, **changes)) if changes else result
+    return replace(cast("Any", result), **changes) if changes else result
 
 
 @cache
