@@ -109,7 +109,7 @@ def _opened(server: MCPServer, transport: Transport, settings: Mapping[str, Any]
         named = repr(transport) if isinstance(transport, str) else type(transport).__name__
         raise TypeError(f"Unsupported settings for {named}: {', '.join(settings)}; they go with 'streamable-http'")
     if transport == "stdio":
-        from dedalus_mcp_transports.stdio import ServerStdio  # noqa: PLC0415 - likewise
+        from dedalus_mcp_transports.stdio_server import ServerStdio  # noqa: PLC0415 - likewise
 
         return ServerStdio()
     if isinstance(transport, str):

@@ -10,8 +10,6 @@ Source: MCP 2026-07-28, client/elicitation, "Safe URL handling"; the security gu
 
 from __future__ import annotations
 
-from urllib.parse import urlsplit
-
 from dedalus_mcp.schema.formats import FORMATS
 
 __all__ = ("fault_of_page",)
@@ -19,6 +17,8 @@ __all__ = ("fault_of_page",)
 
 def fault_of_page(url: str) -> str | None:
     """Return what is wrong with the URL of a page, as the end of a sentence; None if nothing is."""
+    from urllib.parse import urlsplit  # noqa: PLC0415 - loads much, and most programs never get here
+
     shown = f"{url!r:.160}"
     try:
         parts = urlsplit(url)

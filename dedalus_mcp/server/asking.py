@@ -14,8 +14,7 @@ import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from enum import Enum
 from functools import partial
-from pathlib import Path
-from typing import Any, Literal, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, overload
 
 from msgspec import UNSET
 
@@ -41,6 +40,9 @@ from dedalus_mcp.types import (
     Tool,
     ToolChoice,
 )
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 __all__ = ("Asking",)
 

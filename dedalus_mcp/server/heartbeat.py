@@ -8,7 +8,6 @@ Layer: L4.
 from __future__ import annotations
 
 import logging
-import random
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import TypeVar
 from weakref import WeakKeyDictionary
@@ -49,10 +48,12 @@ class Heartbeat:
 
     async def run(self) -> None:
         """Beat until cancelled."""
+        from random import uniform  # noqa: PLC0415 - loads much, and most programs never get here
+
         config = self._config
         while True:
             # Jitter: many servers that start at one time should not ask at one time for ever.
-            await anyio.sleep(config.interval * (1 + config.jitter * random.uniform(-1, 1)))
+            await anyio.sleep(config.interval * (1 + config.jitter * uniform(-1, 1)))
             await self.beat()
 
     async def beat(self) -> None:

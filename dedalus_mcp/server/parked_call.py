@@ -19,7 +19,6 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Mapping
-from secrets import token_urlsafe
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -96,7 +95,7 @@ class ParkedCall:
     ) -> None:
         self.first = context.call
         self.first.on_cancel(self._fail_open)
-        self.handle = token_urlsafe(_HANDLE_BYTES) if state is None else state.handle
+        self.handle = _handle() if state is None else state.handle
         self.born = time.time() if state is None else state.born
         self.deadline = float("inf")
         self.journal = Journal(None if state is None else state.outcomes)
@@ -372,6 +371,12 @@ class ParkedCall:
             meta={SERVER_INFO_KEY: self.context.server.info},
         )
         return self._reply
+
+
+def _handle() -> str:
+    from secrets import token_urlsafe  # noqa: PLC0415 - loads much, and most programs never get here
+
+    return token_urlsafe(_HANDLE_BYTES)
 
 
 async def _replayed(outcome: Outcome) -> Raw:

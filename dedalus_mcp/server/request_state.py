@@ -15,7 +15,6 @@ from __future__ import annotations
 import logging
 import time
 from hashlib import blake2b
-from secrets import token_urlsafe
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
@@ -75,6 +74,8 @@ class StateWriter:
     def __init__(self, server: str, seal: Seal | None) -> None:
         self.seal = seal
         self._server = server
+        from secrets import token_urlsafe  # noqa: PLC0415 - loads much, and most programs never get here
+
         self._mark = token_urlsafe(_MARK_BYTES)
 
     def write(self, state: State, request: bytes, principal: str | None) -> str:

@@ -11,9 +11,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from anyio import to_thread
@@ -25,6 +24,9 @@ from dedalus_mcp.server.asks import Seconds, put, ready
 from dedalus_mcp.server.audit import Audit
 from dedalus_mcp.types import RequestParams, Root
 from dedalus_mcp.types.methods import ROOTS_LIST
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 __all__ = ("RootGuard", "list_roots", "within_roots")
 
@@ -60,6 +62,8 @@ async def within_roots(call: AskingCall, path: str | os.PathLike[str], *, timeou
     real = await to_thread.run_sync(guard.real, path)  # looks at the disk, which may be far away
     if real is None:
         raise McpError(INVALID_PARAMS, f"Path {os.fspath(path)!r:.160} is outside the client's declared roots")
+    from pathlib import Path  # noqa: PLC0415 - loads much, and most programs never get here
+
     return Path(real)
 
 

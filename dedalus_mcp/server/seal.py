@@ -9,9 +9,9 @@ Layer: L4; `cryptography` is imported where it is used, and comes with the extra
 from __future__ import annotations
 
 import binascii
+import os
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Sequence
-from secrets import token_bytes
 from typing import TYPE_CHECKING
 
 from dedalus_mcp.state_keys import key_bytes
@@ -48,7 +48,7 @@ class Seal:
             data: What to keep.
             bound_to: What has to be the same when it is opened.
         """
-        nonce = token_bytes(_NONCE_BYTES)
+        nonce = os.urandom(_NONCE_BYTES)
         return _text(nonce + self._ciphers[0].encrypt(nonce, data, bound_to))
 
     def open(self, text: str, bound_to: bytes) -> bytes | None:

@@ -15,7 +15,6 @@ import inspect
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from hashlib import blake2b
-from secrets import token_urlsafe
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -51,6 +50,8 @@ class Steps:
     """
 
     def __init__(self, call: ParkedCall | None, threads: Threads) -> None:
+        from secrets import token_urlsafe  # noqa: PLC0415 - loads much, and most programs never get here
+
         self._call = call
         self._threads = threads
         self._journal = Journal() if call is None else call.journal
