@@ -133,7 +133,7 @@ class TheirCalls:
 
     def await_apart(self, call: Inbound) -> None:
         """A call waits for such a handler again: see `Peer.await_apart`."""
-        self._early.discard(call)
+        self._early.pop(call, None)
 
     def leave_apart(self, call: Inbound) -> None:
         """No call waits for such a handler any more: see `Peer.leave_apart`."""
