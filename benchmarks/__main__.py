@@ -13,7 +13,10 @@ from pathlib import Path
 from benchmarks import (
     bench_codec,
     bench_exchange,
+    bench_http,
+    bench_large,
     bench_listing,
+    bench_peers,
     bench_round_trip,
     bench_rounds,
     bench_sessions,
@@ -24,7 +27,10 @@ from benchmarks.measure import Effort, Row, show
 BENCHMARKS = {
     "codec": bench_codec,
     "exchange": bench_exchange,
+    "http": bench_http,
+    "large": bench_large,
     "listing": bench_listing,
+    "peers": bench_peers,
     "round_trip": bench_round_trip,
     "rounds": bench_rounds,
     "sessions": bench_sessions,

@@ -4,7 +4,7 @@
     python benchmarks/bare.py --tasks  and what no runtime can do without: an anyio task, a cancel scope
                                        and a context variable for each request, and a write loop
 
-It decodes and encodes what ours does for the same calls, and checks nothing.  Its tools: echo, confirm.
+It decodes and encodes what ours does for the same calls, and checks nothing.  Its tools: echo, large, confirm.
 """
 
 from __future__ import annotations
@@ -48,6 +48,11 @@ class Params(msgspec.Struct):
 
 class Arguments(msgspec.Struct):
     text: str = ""
+    size: int = 0
+
+    @property
+    def said(self) -> str:
+        return self.text or "x" * self.size
 
 
 class Answer(msgspec.Struct):
@@ -118,8 +123,8 @@ class Bare:
 
     def call(self, message: Envelope) -> None:
         params = decode_params(message.params)
-        if params.name == "echo":
-            self.reply(message, params, decode_arguments(params.arguments).text)
+        if params.name in ("echo", "large"):
+            self.reply(message, params, decode_arguments(params.arguments).said)
         else:
             self.ask(lambda answer: self.reply(message, params, str(answer.content["sure"])))
 
@@ -149,8 +154,8 @@ class InTasks(Bare):
         with anyio.CancelScope():
             current.set(message)
             params = decode_params(message.params)
-            if params.name == "echo":
-                text = decode_arguments(params.arguments).text
+            if params.name in ("echo", "large"):
+                text = decode_arguments(params.arguments).said
             else:
                 text = str((await self.answer()).content["sure"])
             self.reply(message, params, text)

@@ -21,7 +21,9 @@ __all__ = (
     "CASES",
     "CONFIRM_IN_ROUNDS",
     "CONFIRM_IN_THREAD",
+    "ECHO",
     "ENVIRONMENT",
+    "LARGE",
     "LEGACY",
     "MODERN",
     "OPEN",
@@ -31,6 +33,7 @@ __all__ = (
     "child_command",
     "in_child",
     "in_memory",
+    "tool_case",
 )
 
 HERE = Path(__file__).parent
@@ -61,24 +64,31 @@ class Case(msgspec.Struct, frozen=True):
     expected: bytes
 
 
+def tool_case(name: str, params: bytes, expected: bytes) -> Case:
+    """Return a call of a tool."""
+    return _case(name, b"tools/call", params, expected)
+
+
 def _case(name: str, method: bytes, params: bytes, expected: bytes) -> Case:
     return Case(name, b'{"jsonrpc":"2.0","id":%%d,"method":"%b","params":{%b}}' % (method, params), expected)
 
 
-_ECHO = b'"name":"echo","arguments":{"text":"the quick brown fox"}'
+ECHO = b'"name":"echo","arguments":{"text":"the quick brown fox"}'
 CASES = {
     LEGACY: [
         _case("void", b"ping", b"", b'"result":{}'),
-        _case("echo", b"tools/call", _ECHO, b'"text":"the quick brown fox"'),
+        _case("echo", b"tools/call", ECHO, b'"text":"the quick brown fox"'),
         _case("confirm", b"tools/call", b'"name":"confirm","arguments":{}', b'"text":"True"'),
     ],
     MODERN: [
         _case("discover", b"server/discover", META, b'"2026-07-28"'),
-        _case("echo", b"tools/call", _ECHO + b"," + META, b'"text":"the quick brown fox"'),
+        _case("echo", b"tools/call", ECHO + b"," + META, b'"text":"the quick brown fox"'),
     ],
 }
 
 
+LARGE = _case("1 MiB", b"tools/call", b'"name":"large","arguments":{"size":1048576}', b"x" * 100)
+"""A call whose result is 1 MiB; not among the cases, which are small."""
 _ABLE = META.replace(b'clientCapabilities":{}', b'clientCapabilities":{"elicitation":{}}')
 CONFIRM_IN_ROUNDS = _case(
     "confirm in rounds", b"tools/call", b'"name":"confirm","arguments":{},' + _ABLE, b'"text":"True"'
@@ -90,7 +100,7 @@ CONFIRM_IN_THREAD = _case(
 
 
 class _Asked(msgspec.Struct):
-    id: int
+    id: int | None = None
 
 
 class _Round(msgspec.Struct):
@@ -146,6 +156,8 @@ class Driver:
                 continue
             if b'"method"' in frame:
                 asked = _decode_asked(frame).id
+                if asked is None:  # a notice
+                    continue
                 out.append(b'{"jsonrpc":"2.0","id":%d,"result":{"action":"accept","content":{"sure":true}}}' % asked)
                 continue
             if self._case.expected not in frame:
@@ -178,6 +190,8 @@ class Child:
         self._rest = b""
         self.send(OPEN)
         self.opened = self.receive()
+        while not any(b'"id":0' in line for line in self.opened):  # some say other things first
+            self.opened += self.receive()
 
     def send(self, frames: Sequence[bytes]) -> None:
         if frames:

@@ -27,6 +27,11 @@ async def echo(text: str) -> str:
 
 
 @tool
+async def large(size: int) -> str:
+    return "x" * size
+
+
+@tool
 async def confirm() -> str:
     answer = await server.request_elicitation(QUESTION)
     return str((answer.content or {})["sure"])
@@ -37,7 +42,7 @@ def confirm_in_thread(ctx: Context) -> str:
     return str(ctx.wait(ctx.confirm("Sure?")))
 
 
-server.collect(*([echo] if "--one" in sys.argv else [echo, confirm, confirm_in_thread]))
+server.collect(*([echo] if "--one" in sys.argv else [echo, large, confirm, confirm_in_thread]))
 
 if __name__ == "__main__":
     if "--http" in sys.argv:
