@@ -17,7 +17,7 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from dedalus_mcp.cli.exits import DONE, MISUSED, REFUSED, Misuse
 from dedalus_mcp.cli.loading import file_of, load_server
@@ -135,16 +135,20 @@ def _reloading(options: argparse.Namespace, settings: dict[str, Any]) -> int:
 @contextmanager
 def _prints_to_stderr(transport: str) -> Generator[None]:
     """Keep off the wire what code prints, or has others print, while it is imported."""
-    if transport != "stdio":
+    stdout: TextIO | None = sys.stdout  # None where it was closed when the program began, as is the next
+    stderr: TextIO | None = sys.stderr
+    if transport != "stdio" or stdout is None:
         yield
         return
-    sys.stdout.flush()
+    stdout.flush()
     wire = os.dup(1)
-    os.dup2(2, 1)
+    elsewhere = os.open(os.devnull, os.O_WRONLY) if stderr is None else os.dup(2)
+    os.dup2(elsewhere, 1)
+    os.close(elsewhere)
     try:
-        with redirect_stdout(sys.stderr):
+        with redirect_stdout(stderr):
             yield
     finally:
-        sys.stdout.flush()
+        stdout.flush()
         os.dup2(wire, 1)
         os.close(wire)

@@ -185,6 +185,28 @@ def test_what_a_server_prints_while_it_is_imported_is_not_on_the_wire(tmp_path: 
     assert [line for line in ("to stdout", "from a child", "red\\x1b[2J") if line not in done.stderr] == []
 
 
+@pytest.mark.parametrize("closed", ["2>&-", "2>/dev/null"])
+def test_nor_is_it_where_there_is_no_stderr(closed: str, tmp_path: Path) -> None:
+    path = tmp_path / "noisy.py"
+    path.write_text(
+        "import os\nprint('to stdout')\nos.system('echo from a child')\n"
+        "from dedalus_mcp import MCPServer\nserver = MCPServer('noisy')\n"
+    )
+    line = '{"jsonrpc":"2.0","id":1,"method":"ping"}\n'
+
+    done = subprocess.run(
+        ["sh", "-c", f'exec "$@" {closed}', "sh", *PROGRAM, "run", str(path)],
+        input=line,
+        stdout=subprocess.PIPE,
+        text=True,
+        check=False,
+        env=ENV,
+        timeout=PATIENCE,
+    )
+
+    assert (done.returncode, done.stdout) == (0, '{"jsonrpc":"2.0","id":1,"result":{}}\n')
+
+
 def test_a_server_that_cannot_be_imported_ends_it_with_3_and_its_own_traceback(tmp_path: Path) -> None:
     path = tmp_path / "broken.py"
     path.write_text("raise ValueError('a broken desk')\n")
