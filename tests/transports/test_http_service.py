@@ -8,6 +8,7 @@ from typing import Any
 import anyio
 import pytest
 
+from dedalus_mcp_transports import http_stateful
 from tests.interaction.server import Story, make
 from tests.transports.asgi import Exchange, refusal, serving
 
@@ -271,6 +272,7 @@ class Skew:
         self.seconds = 0.0
         real = anyio.current_time
         monkeypatch.setattr(anyio, "current_time", lambda: real() + self.seconds)
+        monkeypatch.setattr(http_stateful, "now", lambda: real() + self.seconds)
 
 
 async def test_a_session_that_nobody_uses_expires(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -354,7 +356,7 @@ async def test_a_response_ends_when_no_reply_will_come(ends: str, begun: bool) -
         await story.until("a cancelled")
 
         assert call.messages == []
-        assert call.status == (200 if begun else {"delete": 404, "cancel": 202, "close": 503}[ends])
+        assert call.status == (200 if begun else {"delete": 410, "cancel": 202, "close": 503}[ends])
 
 
 async def test_cancelling_one_call_of_a_batch_leaves_the_others() -> None:

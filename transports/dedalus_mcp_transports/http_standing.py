@@ -57,7 +57,7 @@ class StandingStream:
     def wake(self) -> None:
         """There is something to be sent."""
         if self._reader is not None and self._turn.take():
-            self._tasks.start(partial(self._write, self._reader, self._turn), self._turn.give_back, detached=True)
+            self._tasks.start(partial(self._write_in_turn, self._reader, self._turn), detached=True)
 
     def end(self) -> None:
         """Let `serve` return, when what there is was sent."""
@@ -91,10 +91,13 @@ class StandingStream:
         """Send a comment, so that nobody between takes a silent stream for a dead one."""
         send, turn = self._reader, self._turn
         if send is not None and turn.take():
-            try:
-                await self._write(send, turn, sse.comment())
-            finally:
-                turn.give_back()
+            await self._write_in_turn(send, turn, sse.comment())
+
+    async def _write_in_turn(self, send: Send, turn: Turn, first: bytes = b"") -> None:
+        try:
+            await self._write(send, turn, first)
+        finally:  # with nothing awaited since the last look: who wakes it from now on starts another
+            turn.give_back()
 
     async def _begin(self, send: Send, turn: Turn, first: bytes) -> None:
         try:
