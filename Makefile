@@ -75,5 +75,5 @@ clean:
 	@touch $@
 
 .venv/docs: .venv/project
-	@$(PIP) install --group docs ruff
+	@$(PIP) install --group docs
 	@touch $@
