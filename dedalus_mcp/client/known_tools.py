@@ -13,13 +13,14 @@ from __future__ import annotations
 import logging
 from functools import lru_cache
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import UNSET
 
 from dedalus_mcp.errors import InvalidOutput
 from dedalus_mcp.excerpt import excerpt
+from dedalus_mcp.schema.effort import Effort
 from dedalus_mcp.schema.json_schema import JsonSchema
 from dedalus_mcp.types import CallToolResult, ListToolsResult, Tool
 
@@ -50,6 +51,11 @@ def _has_library() -> bool:
     return find_spec("jsonschema_rs") is not None
 
 
+class _Checked(NamedTuple):
+    schema: JsonSchema
+    effort: Effort  # a server has written the schema, and the result too
+
+
 class KnownTools:
     """The tools of one server, as far as they were listed.
 
@@ -61,7 +67,7 @@ class KnownTools:
         self._checks = checks
         self._repeatable: set[str] = set()
         self._schemas: dict[str, bytes] = {}
-        self._compiled: dict[str, JsonSchema | None] = {}  # None where it cannot be enforced
+        self._compiled: dict[str, _Checked | None] = {}  # None where it cannot be enforced
         self._bytes = 0
 
     def learn(self, listed: ListToolsResult) -> None:
@@ -95,8 +101,13 @@ class KnownTools:
             return
         if result.structuredContent is UNSET:
             raise InvalidOutput(name, ["structuredContent is missing"], result)
-        schema = self._schema(name)
-        problems = [] if schema is None else schema.problems(result.structuredContent, "structuredContent")
+        checked = self._checked(name)
+        if checked is None:
+            return
+        if not checked.effort.allows(result.structuredContent):
+            logger.warning("a result of tool %.80r is not checked: it is too large for its schema", name)
+            return
+        problems = checked.schema.problems(result.structuredContent, "structuredContent")
         if problems:
             raise InvalidOutput(name, problems, result)
 
@@ -115,10 +126,11 @@ class KnownTools:
             self._schemas[tool.name] = text
             self._bytes += len(text)
 
-    def _schema(self, name: str) -> JsonSchema | None:
+    def _checked(self, name: str) -> _Checked | None:
         if name not in self._compiled:
             try:
-                self._compiled[name] = JsonSchema(msgspec.json.decode(self._schemas[name]), "outputSchema")
+                schema = msgspec.json.decode(self._schemas[name])
+                self._compiled[name] = _Checked(JsonSchema(schema, "outputSchema"), Effort(schema))
             except (ValueError, RecursionError) as error:
                 logger.warning("results of tool %.80r are not checked: %s", name, excerpt(error))
                 self._compiled[name] = None

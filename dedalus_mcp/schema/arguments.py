@@ -33,10 +33,13 @@ from dedalus_mcp.schema.loosen import loosen
 from dedalus_mcp.schema.plain import plain
 from dedalus_mcp.schema.publish import publish, publish_all, typed
 from dedalus_mcp.schema.reasons import reasons
-from dedalus_mcp.schema.shapes import is_object
+from dedalus_mcp.schema.shapes import has_more, is_object
 from dedalus_mcp.schema.signature import Parameter, docstring, label, parameters
 
 __all__ = ("Arguments", "summary")
+
+MAX_LOOKED_AT = 100_000
+"""Parts of an argument that is brought closer to its schema, or whose faults are looked for: a model writes no more."""
 
 _UNKNOWN = 20  # unknown arguments that are named; all are refused
 
@@ -181,15 +184,18 @@ class Arguments:
     def _fitted(self, one: _Argument, value: Any) -> Any:
         try:
             return msgspec.convert(value, one.kind, dec_hook=decode)
-        except msgspec.ValidationError:
+        except msgspec.ValidationError as error:
+            if has_more(value, MAX_LOOKED_AT):
+                raise self._refusal(one, error) from None
             value = loosen(value, one.schema, self._definitions, strings=not self._strict)
         try:
             return msgspec.convert(value, one.kind, dec_hook=decode)
         except msgspec.ValidationError as error:
-            found = worst(value, one.schema, self._definitions, one.name)
-            raise InvalidArguments(
-                *found or reasons(error, one.name) or [f"{one.name}: expected {legal(one.schema, self._definitions)}"]
-            ) from None
+            raise self._refusal(one, error, *worst(value, one.schema, self._definitions, one.name)) from None
+
+    def _refusal(self, one: _Argument, error: msgspec.ValidationError, *found: str) -> InvalidArguments:
+        legally = f"{one.name}: expected {legal(one.schema, self._definitions)}"
+        return InvalidArguments(*found or reasons(error, one.name) or [legally])
 
 
 def _argument(fn: Callable[..., Any], parameter: Parameter) -> _Argument:

@@ -1,23 +1,27 @@
 """A field of a form: what a person is asked for, readable for whoever shows the form.
 
-Layer: L1; imports `faults` and `formats` only.
+Layer: L1; imports `faults`, `formats` and `shapes` only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
 import msgspec
 from msgspec import UNSET
 
-from dedalus_mcp.schema.faults import legal, worst
+from dedalus_mcp.schema.faults import fits, legal, worst
 from dedalus_mcp.schema.formats import FORMATS
+from dedalus_mcp.schema.shapes import is_array
 
 __all__ = ("LIMITS", "Choice", "Field", "Kind")
 
 Kind: TypeAlias = Literal["text", "number", "integer", "boolean", "choice", "choices"]
+
+MANY = 1000
+"""Choices of one answer that are looked at one by one."""
 
 LIMITS = {
     "string": ("minLength", "maxLength"),
@@ -81,7 +85,7 @@ class Field(msgspec.Struct, frozen=True, dict=True):
             choices=choices,
             minimum=schema.get(lower),
             maximum=schema.get(upper),
-            format=None if choices else schema.get("format"),
+            format=schema.get("format") if schema["type"] == "string" and not choices else None,
         )
 
     @cached_property
@@ -115,10 +119,20 @@ class Field(msgspec.Struct, frozen=True, dict=True):
         """Return what is wrong with a value: sentences that start with the field's name."""
         if type(value) is self._any:
             return []
+        are_many = self.kind == "choices" and is_array(value) and len(value) > MANY
+        if are_many:
+            return self._many_faults(value)
         found = worst(value, self._checked, {}, self.name)
         if not found and self.format is not None and not FORMATS[self.format](value):
             found.append(f"{self.name}: expected {self.legal}")
         return found
+
+    def _many_faults(self, value: Sequence[Any]) -> list[str]:
+        """What is wrong with a great many choices: to hold each of them against each option would take hours."""
+        legal = {choice.value for choice in self.choices}
+        counts = {keyword: limit for keyword, limit in self._checked.items() if keyword != "items"}
+        known = all(isinstance(each, str) and each in legal for each in value)
+        return [] if known and fits(value, counts, {}) else [f"{self.name}: expected {self.legal}"]
 
     def take(self, value: Any) -> Any:
         """Return a value without fault as handlers get it: 3.0 for an integer is 3."""

@@ -13,16 +13,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import reduce
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
 from dedalus_mcp.schema.faults import at
 from dedalus_mcp.schema.plain import plain
-from dedalus_mcp.schema.shapes import is_array, is_object
+from dedalus_mcp.schema.shapes import has_more, is_array, is_object
 
 if TYPE_CHECKING:
-    from jsonschema_rs import Validator
+    from jsonschema_rs import ValidationError, Validator
 
 __all__ = ("MAX_SCHEMA_BYTES", "MAX_SCHEMA_DEPTH", "MAX_VALUE_DEPTH", "JsonSchema")
 
@@ -35,6 +35,7 @@ MAX_SCHEMA_DEPTH = 64
 MAX_VALUE_DEPTH = 128
 """Levels of a value.  Thousands overflow the library's stack, which ends the process."""
 
+_LISTED = 2000  # parts of a value of which all problems are told, and not the first alone
 _PROBLEMS = 20  # problems of one value that are told
 _SHOWN = 200  # characters of one problem: names that the peer made up may be in it
 
@@ -77,10 +78,20 @@ class JsonSchema:
         try:
             if self._validator.is_valid(value):  # ten times as fast as finding no errors
                 return []
-            found = list(islice(self._validator.iter_errors(value), _PROBLEMS))
+            found = self._errors(value)
         except UnicodeEncodeError:
             return [f"{name}: a lone surrogate has no place in JSON"]
         return [f"{_where(error.instance_path) or name}: {error.message:.{_SHOWN}}" for error in found]
+
+    def _errors(self, value: Any) -> list[ValidationError]:
+        if not has_more(value, _LISTED):
+            return list(islice(self._validator.iter_errors(value), _PROBLEMS))
+        found: list[ValidationError] = []
+        try:  # the other way finds all of them before the first is told, and each takes long
+            self._validator.validate(value)
+        except ValueError as error:
+            found.append(cast("ValidationError", error))
+        return found
 
 
 def _compiled(schema: dict[str, Any], name: str) -> Validator:

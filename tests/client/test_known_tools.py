@@ -246,3 +246,39 @@ def test_a_hint_that_is_taken_back_counts_no_longer() -> None:
     assert known.may_repeat("a")
     known.learn(listed("a", idempotentHint=False))
     assert not known.may_repeat("a")
+
+
+@BOTH
+async def test_a_server_cannot_make_its_client_check_for_ever(revision: str, caplog: pytest.LogCaptureFixture) -> None:
+    """A schema of a few kilobytes whose definitions each refer twice to the next held up its client for days."""
+    definitions = {str(at): {"anyOf": [{"$ref": f"#/$defs/{at + 1}"}] * 2} for at in range(60)}
+    schema = {
+        "type": "object",
+        "properties": {"a": {"$ref": "#/$defs/0"}},
+        "$defs": {**definitions, "60": {"type": "null"}},
+    }
+    server = Server(revision, schema, structuredContent={"a": 1})
+    async with connected(server) as client:
+        await client.list_tools()
+        returned = await client.call_tool("book")
+
+    assert returned.structuredContent == {"a": 1}
+    assert "results of tool 'book' are not checked: with every reference followed" in caplog.text
+
+
+@BOTH
+async def test_nor_by_a_result_that_goes_deep(revision: str, caplog: pytest.LogCaptureFixture) -> None:
+    schema = {
+        "type": "object",
+        "anyOf": [{"additionalProperties": {"$ref": "#"}}, {"properties": {"a": {"$ref": "#"}}}],
+    }
+    deep: Message = {}
+    for _ in range(60):
+        deep = {"a": deep}
+    server = Server(revision, schema, structuredContent=deep)
+    async with connected(server) as client:
+        await client.list_tools()
+        returned = await client.call_tool("book")
+
+    assert returned.structuredContent == deep
+    assert "a result of tool 'book' is not checked: it is too large for its schema" in caplog.text

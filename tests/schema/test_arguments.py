@@ -24,7 +24,7 @@ from msgspec import UNSET, Raw
 from typing_extensions import TypedDict
 
 from dedalus_mcp.errors import InvalidArguments
-from dedalus_mcp.schema.arguments import Arguments, summary
+from dedalus_mcp.schema.arguments import MAX_LOOKED_AT, Arguments, summary
 from tests.ids import shown
 
 if TYPE_CHECKING:
@@ -568,3 +568,16 @@ def test_any_json_fits_or_is_refused_in_words(given: Any) -> None:
             values = EVERYTHING.decode(source)
             assert isinstance(values["n"], int)
             assert set(values) == {"n", "d", "x", "kids"}
+
+
+@pytest.mark.parametrize("strict", [True, False])
+def test_of_an_argument_too_large_for_a_model_it_is_told_what_is_legal_and_no_more(strict: bool) -> None:
+    """A body full of what does not fit held up the event loop for a minute: it is neither mended nor gone through."""
+
+    def fn(a: list[int]) -> None: ...
+
+    arguments = Arguments.of(fn, injected=injected, strict=strict)
+    few, many = [1.0] * 10 + ["x"], [1] * MAX_LOOKED_AT + ["x"]
+
+    assert problems(arguments, {"a": few}) == ("a[10]: expected an integer, got a string",)
+    assert problems(arguments, {"a": many}) == ("a: expected an array",)

@@ -138,3 +138,20 @@ def test_faults_start_with_the_name_of_the_field() -> None:
     assert field({"type": "array", "items": {"enum": ["a"]}}).faults(["a", "c"]) == ["it[1]: expected one of 'a'"]
     assert field({"type": "integer"}).faults(True) == ["it: expected an integer, got true or false"]
     assert field({"type": "integer"}).faults(3.0) == []
+
+
+def test_a_great_many_choices_are_looked_at_as_a_whole() -> None:
+    """A client that answers with a million choices out of a thousand: one by one that would take hours."""
+    options = [str(number) for number in range(1000)]
+    many = field({"type": "array", "items": {"enum": options}, "maxItems": 2_000_000})
+    few = field({"type": "array", "items": {"enum": options}, "maxItems": 5})
+
+    assert many.faults(["999"] * 1_000_000) == []
+    assert many.faults(["999"] * 1_000_000 + [{}]) == ["it: expected an array, at most 2000000 items"]
+    assert few.faults(["999"] * 1_000_000) == ["it: expected an array, at most 5 items"]
+
+
+@pytest.mark.parametrize("format", [[], "nonsense", {}], ids=repr)
+@pytest.mark.parametrize("type", ["boolean", "integer", "number"])
+def test_a_format_of_what_is_no_text_says_nothing(type: str, format: object) -> None:
+    assert field({"type": type, "format": format}).faults(1 if type != "boolean" else True) == []
