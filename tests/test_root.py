@@ -16,6 +16,7 @@ LISTED = {
     "LICENSE",
     "Makefile",
     "README.md",
+    "SECURITY.md",
     "benchmarks",
     "dedalus_mcp",
     "dedalus_mcp_names.pth",

@@ -24,6 +24,9 @@ MAX_UNFOLDED = 2000
 MAX_CHECKS = 20_000_000
 """Checks of one result, with all that is in it: a second or so."""
 
+MAX_PARTS = 1_000_000
+"""Parts of a result that are counted, to find out how many checks it makes."""
+
 MAX_LEVEL_CHECKS = 20_000
 """Checks of one value within it, however deep: each that fails takes a thousand times as long as one that passes."""
 
@@ -71,7 +74,7 @@ class Effort:
         nodes = depth = 0
         for _, level in parts(value):
             nodes, depth = nodes + 1, max(depth, level)
-            if nodes * self._checks > MAX_CHECKS:
+            if nodes > MAX_PARTS or nodes * self._checks > MAX_CHECKS:
                 return False
         below = self._checks
         for _ in range(depth if self._returns > 1 else 0):

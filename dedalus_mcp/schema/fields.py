@@ -119,13 +119,15 @@ class Field(msgspec.Struct, frozen=True, dict=True):
         """Return what is wrong with a value: sentences that start with the field's name."""
         if type(value) is self._any:
             return []
-        are_many = self.kind == "choices" and is_array(value) and len(value) > MANY
-        if are_many:
+        if self._are_many(value):
             return self._many_faults(value)
         found = worst(value, self._checked, {}, self.name)
         if not found and self.format is not None and not FORMATS[self.format](value):
             found.append(f"{self.name}: expected {self.legal}")
         return found
+
+    def _are_many(self, value: Any) -> bool:
+        return self.kind == "choices" and is_array(value) and len(value) > MANY
 
     def _many_faults(self, value: Sequence[Any]) -> list[str]:
         """What is wrong with a great many choices: to hold each of them against each option would take hours."""

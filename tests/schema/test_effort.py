@@ -92,6 +92,7 @@ def test_a_large_value_is_measured_against_the_size_of_the_schema() -> None:
 
     assert effort.allows([1] * 10_000)
     assert not effort.allows([1] * 100_000)
+    assert not Effort({}).allows([1] * 1_000_001)
     assert not Effort({"items": BOTH_WAYS}).allows([nested(7)] * 100_000)
 
 
