@@ -5,7 +5,7 @@ Layer: L0; imports nothing.
 
 from __future__ import annotations
 
-__all__ = ("MAX_EXCERPT", "excerpt")
+__all__ = ("MAX_EXCERPT", "excerpt", "printable")
 
 MAX_EXCERPT = 200
 """Characters of what was said, unless more or less is wanted."""
@@ -21,7 +21,10 @@ def excerpt(said: object, length: int = MAX_EXCERPT) -> str:
         said: A text, or an error whose text it is.
         length: How many characters at most.
     """
-    text = " ".join(str(said)[: 2 * length].split())
-    if not text.isprintable():
-        text = "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)
+    text = printable(" ".join(str(said)[: 2 * length].split()))
     return text if len(text) <= length else f"{text[: length - 3]}..."
+
+
+def printable(text: str) -> str:
+    """Return one line of text with every character that does something as Python writes it."""
+    return text if text.isprintable() else "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)

@@ -91,6 +91,15 @@ async def test_a_child_that_only_closes_its_stdout_is_told_apart() -> None:
             await server.receive()
 
 
+async def test_the_last_words_are_for_people_and_no_terminal_obeys_them() -> None:
+    code = r"import sys; sys.exit('Traceback:\n\tat \x1b[2J\x9b1m\u202e caf\xe9')"
+    async with opened(python(f"import sys; sys.stderr.reconfigure(encoding='utf-8'); {code}")) as server:
+        with pytest.raises(anyio.EndOfStream) as caught:
+            await server.receive()
+
+    assert str(caught.value).endswith("stderr:\nTraceback:\n        at \\x1b[2J\\x9b1m\\u202e caf\xe9")
+
+
 async def test_the_last_words_are_bounded() -> None:
     code = "import sys; [print('x' * 200, i, file=sys.stderr) for i in range(10000)]; sys.exit(1)"
     async with opened(python(code)) as server:

@@ -3,7 +3,7 @@
 A daemon thread reads, so the child never waits for our event loop.  It ends when nobody can
 write to that stderr any more.
 
-Layer: L5; imports `lines` and `stdio_patience`.
+Layer: L5; imports `excerpt`, `lines` and `stdio_patience`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import threading
 from collections.abc import Callable
 from typing import IO, Any, TypeAlias
 
+from dedalus_mcp.excerpt import printable
 from dedalus_mcp_transports.lines import Lines
 from dedalus_mcp_transports.stdio_patience import Patient
 
@@ -62,9 +63,9 @@ class Stderr:
         return not self._thread.is_alive()
 
     def excerpt(self) -> str:
-        """Return the last lines, for the text of an error; empty if there are none."""
-        text = self._tail.decode("utf-8", "replace").strip()
-        return "\n".join(text.splitlines()[-EXCERPT_LINES:])[-EXCERPT_CHARS:]
+        """Return the last lines, for the text of an error; empty if there are none.  No terminal obeys them."""
+        lines = self._tail.decode("utf-8", "replace").strip().splitlines()[-EXCERPT_LINES:]
+        return "\n".join(printable(line.expandtabs()) for line in lines)[-EXCERPT_CHARS:]
 
     def _copy(self) -> None:
         try:
