@@ -75,7 +75,7 @@ def test_an_entry_is_taken_out(text: str, left: str) -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ('{\n  "a": 1,\n}', "line 3, column 1"),
+        ('{\n  "a": 1,\n}', r"line [23], column \d+"),  # where it is, or what comes next: Python has both
         ('{\n  // words\n  "a": 1}', "line 2, column 3"),
         ('{"a": NaN}', "NaN"),
         ("[]", "line 1, column 1: the document has to be an object"),

@@ -29,4 +29,4 @@ def test_a_secret_is_compared_in_constant_time(compares: Any) -> None:
 
 def test_numbers_that_can_be_guessed_are_for_waits_alone() -> None:
     """SEC-02, SEC-04."""
-    assert {name for name, path in modules() if "import random" in path.read_text()} == FOR_WAITS
+    assert {name for name, path in modules() if "import random" in path.read_text()} <= FOR_WAITS
