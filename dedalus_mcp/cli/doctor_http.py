@@ -201,7 +201,7 @@ async def modern_rules(visit: Visit, line: HttpLine) -> list[Finding]:
 
 
 async def _sessions(line: HttpLine, ping: bytes, revision: str) -> list[Finding]:
-    session = line.session
+    session = line.given
     unknown = await line.post(ping, {"mcp-session-id": "doctor-no-such-session-0123456789"})
     if session is None:
         return [check.skipped("the server gives no session id", revision) for check in _OF_SESSIONS]

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import urljoin
 
 import anyio
 import httpx
 import msgspec
 
 from dedalus_mcp.cli.doctor_answers import Answer, Heard, members
+from dedalus_mcp.client.auth.well_known import origin
 from dedalus_mcp.errors import RemoteProtocolError
 from dedalus_mcp.types.meta import PROTOCOL_VERSION_KEY
 from dedalus_mcp_transports.http_client import StreamableHttp
@@ -24,6 +26,7 @@ __all__ = ("HttpLine", "Web", "media_type")
 
 MAX_BODY = 16 * 1024 * 1024
 """Bytes of a response that are read."""
+MAX_REDIRECTS = 3
 MAX_KEPT = 64 * 1024
 """Bytes of one that are kept where they are no message."""
 BOTH = "application/json, text/event-stream"
@@ -37,10 +40,15 @@ class Web:
         target: Where, with which headers and authentication.
         heard: Keeps what nobody asked for.
         patience: How long a response may take, in seconds.
+
+    Attributes:
+        target, patience: See above.
+        url: Where requests go: the target's URL, or what it redirects to.
     """
 
     def __init__(self, target: StreamableHttp, heard: Heard, patience: float) -> None:
         self.target = target
+        self.url = target.url
         self.patience = patience
         self._heard = heard
         self._owned = target.http_client is None
@@ -67,22 +75,18 @@ class Web:
         usual = {"accept": BOTH} | ({"content-type": "application/json"} if method == "POST" else {})
         usual |= {} if bare else self.target.headers
         given = usual | {name.lower(): value for name, value in (headers or {}).items()}
-        sent = {name: value for name, value in given.items() if value is not None}
         auth = None if bare else self.target.auth or httpx.USE_CLIENT_DEFAULT
-        request = self._client.build_request(
-            method, url or self.target.url, content=frame, headers=sent, timeout=self.patience
-        )
-        for name in [name for name, value in given.items() if value is None]:
-            request.headers.pop(name, None)
         try:
             with anyio.move_on_after(self.patience):
-                response = await self._client.send(request, auth=auth, stream=True, follow_redirects=False)
-                try:
-                    return await self._read(response, speaks=method == "POST")
-                finally:
-                    with anyio.CancelScope(shield=True), anyio.move_on_after(1):
-                        await response.aclose()
-        except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError) as error:
+                answer = await self._once(method, url or self.url, frame, given, auth)
+                for _ in range(0 if url is not None else MAX_REDIRECTS):
+                    following = self._redirected(answer)
+                    if following is None:
+                        break
+                    self.url = following
+                    answer = await self._once(method, self.url, frame, given, auth)
+                return answer
+        except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, UnicodeError) as error:
             return Answer(ended=f"{type(error).__name__}: {error}")
         return Answer(waited=self.patience)
 
@@ -90,6 +94,29 @@ class Web:
         """Free what was made here."""
         if self._owned:
             await self._client.aclose()
+
+    async def _once(self, method: str, url: str, frame: bytes, headers: Mapping[str, str | None], auth: Any) -> Answer:
+        sent = {name: value for name, value in headers.items() if value is not None}
+        request = self._client.build_request(method, url, content=frame, headers=sent, timeout=self.patience)
+        for name in headers.keys() - sent.keys():
+            request.headers.pop(name, None)
+        response = await self._client.send(request, auth=auth, stream=True, follow_redirects=False)
+        try:
+            return await self._read(response, speaks=method == "POST")
+        finally:
+            with anyio.CancelScope(shield=True), anyio.move_on_after(1):
+                await response.aclose()
+
+    def _redirected(self, answer: Answer) -> str | None:
+        """Return where a request is to be made instead, as clients do it: at the same origin, with the same method."""
+        location = answer.headers.get("location")
+        if answer.status not in (307, 308) or location is None:
+            return None
+        try:
+            following = urljoin(self.url, location)
+            return following if following != self.url and origin(following) == origin(self.url) else None
+        except ValueError:
+            return None
 
     async def _read(self, response: Any, *, speaks: bool) -> Answer:
         status, headers = response.status_code, {name.lower(): value for name, value in response.headers.items()}
@@ -130,7 +157,8 @@ class HttpLine:
 
     Attributes:
         web: See above.
-        session: The id of the session; None without one.
+        session: The id of the session; None without one, or without one that can be sent.
+        given: What the server gave for one.
         version: What later requests say in `MCP-Protocol-Version`.
     """
 
@@ -139,6 +167,7 @@ class HttpLine:
     def __init__(self, web: Web) -> None:
         self.web = web
         self.session: str | None = None
+        self.given: str | None = None
         self.version: str | None = None
 
     async def exchange(self, frame: bytes, id: object) -> Answer:
@@ -154,7 +183,8 @@ class HttpLine:
         message = _decoded(frame)
         answer = await self.web.request("POST", frame, {**self.headers(message), **(headers or {})})
         if message.get("method") == "initialize" and answer.result is not None:
-            self.session = answer.headers.get("mcp-session-id")
+            self.given = answer.headers.get("mcp-session-id")
+            self.session = self.given if (self.given or "").isascii() else None
             version = answer.result.get("protocolVersion")
             self.version = version if isinstance(version, str) and version.isascii() else None
         return answer

@@ -23,6 +23,10 @@ __all__ = ("DuplexLine", "Line")
 ENDS = (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError)
 
 
+MAX_STRAYS = 20
+"""Replies to nothing that was asked that are kept of one exchange: more tell nothing new."""
+
+
 class Line(Protocol):
     """One connection, or one session.
 
@@ -78,7 +82,7 @@ class DuplexLine:
                     message = await self._next()
                     if self._is_for(message, id):
                         return Answer(message, tuple(strays))
-                    if str(message.get("id")) not in self._owed:
+                    if str(message.get("id")) not in self._owed and len(strays) < MAX_STRAYS:
                         strays.append(message)
         except ENDS as error:
             return Answer(strays=tuple(strays), ended=str(error) or "closed")

@@ -36,9 +36,8 @@ def add_arguments(parser: argparse.ArgumentParser, command: Sequence[str] | None
     if command is not None:
         parser.error("a file is installed, not a command: there is no -- here")
     parser.add_argument("file", metavar="FILE[:SERVER]", help="the file of the server, and which one in it")
-    place = parser.add_mutually_exclusive_group()
-    place.add_argument("--host", choices=sorted(HOSTS), help="the host, whose configuration is found by itself")
-    place.add_argument("--config", metavar="PATH", help="the configuration of any other host")
+    parser.add_argument("--host", choices=sorted(HOSTS), help="the host, whose configuration is found by itself")
+    parser.add_argument("--config", metavar="PATH", help="another configuration, or that of any other host")
     parser.add_argument("--name", help="what the host calls the server (the name of the file)")
     parser.add_argument(
         "--env",

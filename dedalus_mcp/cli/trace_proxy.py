@@ -11,11 +11,13 @@ Layer: L6.
 from __future__ import annotations
 
 import os
+import signal
+import sys
 from contextlib import suppress
 from subprocess import PIPE
 
 import anyio
-from anyio.abc import Process
+from anyio.abc import Process, TaskStatus
 
 from dedalus_mcp import StdioServer
 from dedalus_mcp.cli.trace_entries import Ledger, Sender
@@ -51,6 +53,7 @@ async def pass_through(server: StdioServer, teller: Teller) -> int:
         teller.mark(ledger, "client", "opened", repr(server))
         try:
             async with anyio.create_task_group() as group:
+                await group.start(_hand_on_sigterm, process)
                 group.start_soon(_from_host, source, process, _Ear("client", ledger, teller))
                 await _from_server(process, sink, _Ear("server", ledger, teller))
                 group.cancel_scope.cancel()
@@ -79,6 +82,17 @@ class _Ear:
             else:
                 text = f"a frame of more than {frame.limit} bytes, passed on"
                 self._teller.mark(self._ledger, self._sender, "junk", text)
+
+
+async def _hand_on_sigterm(process: Process, *, task_status: TaskStatus[None]) -> None:
+    """Let the server end as it would without us; Ctrl-C reaches it by itself."""
+    if sys.platform == "win32":
+        task_status.started()
+        return
+    with anyio.open_signal_receiver(signal.SIGTERM) as signals:
+        task_status.started()
+        async for _ in signals:
+            process.terminate()
 
 
 async def _from_host(source: Source, process: Process, ear: _Ear) -> None:

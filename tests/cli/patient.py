@@ -287,7 +287,7 @@ def app(fault: str = "") -> Callable[[Any, Any, Any], Awaitable[None]]:
         headers = {name.decode().lower(): value.decode() for name, value in scope["headers"]}
         body = (await receive()).get("body", b"")
         status, more, content = site.respond(scope["method"], scope["path"], headers, body)
-        given = [(name.encode(), value.encode()) for name, value in more.items()]
+        given = [(name.encode(), value.encode("latin-1")) for name, value in more.items()]
         await send({"type": "http.response.start", "status": status, "headers": given})
         await send({"type": "http.response.body", "body": content})
 
@@ -346,7 +346,9 @@ class _Site:
     def _legacy(self, message: Json, headers: dict[str, str]) -> Response:
         fault, session = self._fault, headers.get("mcp-session-id")
         if message["method"] == "initialize":
-            made = "1" if fault == "http-session-id" else "a-session-id-that-is-long-enough"
+            made = {"http-session-id": "1", "http-session-id:bytes": "a-séssion-id-that-cannot-be-sent"}.get(
+                fault, "a-session-id-that-is-long-enough"
+            )
             self._sessions.add(made)
             return self._answered(message, {"mcp-session-id": made})
         if session is None and fault != "http-session-needed":

@@ -226,3 +226,31 @@ async def test_a_command_that_does_not_start_is_told_with_its_last_words() -> No
     assert "reach" in told(findings)[0]
     assert "boom" in told(findings)[0]
     assert told(await examine(StdioServer("no-such-program")))[0].startswith("reach: ")
+
+
+async def test_a_session_id_that_cannot_be_sent_is_found() -> None:
+    """HTTP-41."""
+    assert "http-session-id" in bad(await at_a_url("http-session-id:bytes"))
+
+
+async def test_a_redirect_to_the_same_origin_is_followed_as_clients_do() -> None:
+    inner = httpx.ASGITransport(app())
+
+    class Moved(httpx.AsyncBaseTransport):
+        async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+            if request.url.path == "/mcp":
+                return httpx.Response(307, headers={"location": "/mcp/"})
+            return await inner.handle_async_request(request)
+
+    async with httpx.AsyncClient(transport=Moved()) as client:
+        assert told(await examine(StreamableHttp(URL, http_client=client), patience=QUICK)) == []
+
+
+@pytest.mark.parametrize("location", ["https://elsewhere.example/mcp", "/mcp", "http://[", ""])
+async def test_other_redirects_are_not_followed(location: str) -> None:
+    def move(request: httpx.Request) -> httpx.Response:
+        assert request.url.host == "127.0.0.1"
+        return httpx.Response(307, headers={"location": location})
+
+    async with httpx.AsyncClient(transport=httpx.MockTransport(move)) as client:
+        assert bad(await examine(StreamableHttp(URL, http_client=client), patience=QUICK)) == {"revisions"}

@@ -134,6 +134,12 @@ def test_a_host_of_the_project_is_found_by_its_name(server: Path) -> None:
     assert entries(server.parent / ".mcp.json")["weather"]["type"] == "stdio"
 
 
+def test_a_host_can_have_its_configuration_elsewhere(server: Path, config: Path) -> None:
+    run("weather.py", "--host", "vscode", "--config", str(config))
+
+    assert json.loads(config.read_text())["servers"]["weather"]["type"] == "stdio"
+
+
 def test_a_host_that_is_not_there_is_asked_after(server: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(server.parent))
     monkeypatch.setenv("USERPROFILE", str(server.parent))

@@ -78,3 +78,18 @@ def test_a_server_that_closes_its_stdout_and_stays_is_ended() -> None:
     done = piped(between("sh", "-c", "exec >&-; trap '' TERM; while :; do sleep 0.05; done"), b"")
 
     assert done.returncode == 137
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGTERM")
+def test_sigterm_reaches_the_server_which_ends_as_it_likes() -> None:
+    program = "trap 'echo bye; exit 9' TERM; echo ready; while :; do sleep 0.05; done"
+    command = between("sh", "-c", program)
+
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=PATHS) as process:
+        assert process.stdout is not None, "piped"
+        assert process.stdout.readline() == b"ready\n"
+        process.terminate()
+        rest = process.stdout.read()
+
+        assert process.wait(TIMEOUT) == 9
+        assert rest == b"bye\n"
