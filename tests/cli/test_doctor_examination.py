@@ -229,7 +229,6 @@ async def test_a_command_that_does_not_start_is_told_with_its_last_words() -> No
 
 
 async def test_a_session_id_that_cannot_be_sent_is_found() -> None:
-    """HTTP-41."""
     assert "http-session-id" in bad(await at_a_url("http-session-id:bytes"))
 
 
