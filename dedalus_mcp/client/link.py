@@ -191,6 +191,10 @@ class Link:
         raw = await self._peer.call(method, given, timeout=timeout, progress=heard)
         return self._decoded(Method[Any, dict[str, Any]](method, dict[str, Any], dict[str, Any]), raw)
 
+    def cancel_questions(self, reason: str) -> None:
+        """Ask nobody any more what the server wanted to know: it does not know of that itself."""
+        self._peer.cancel_theirs(reason)
+
     def _session_lost(self, error: SessionExpiredError) -> None:
         if self.session_lost is not None:
             self.session_lost(error)

@@ -220,6 +220,7 @@ class Requests:
         """Begin a new session as the last one was, unless somebody has done that since `lost` was agreed on."""
         async with self._renewal:
             if self.agreement is lost:
+                self._link.cancel_questions(f"the session of the question is lost: {error}")  # the next has its ids
                 agreement = await initialize(self._link, self._opening)
                 if agreement.revision in MODERN:
                     self._take_over(agreement)

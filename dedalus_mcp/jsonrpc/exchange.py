@@ -165,6 +165,12 @@ class Exchange(Generic[Waiter, Run]):
         """Free the id of their running call and return the run to be ended; None if there is none."""
         return None if id is None else self._running.pop(id, None)
 
+    def cancel_all(self) -> list[Run]:
+        """Free the ids of all their running calls and return the runs to be ended."""
+        runs = list(self._running.values())
+        self._running.clear()
+        return runs
+
     def finish(self, id: RequestId, run: Run) -> bool:
         """The run is over, however it ended; True the first time."""
         if run not in self._busy:
@@ -186,10 +192,7 @@ class Exchange(Generic[Waiter, Run]):
 
     def close(self, reason: str) -> tuple[list[Waiter], list[Run]]:
         """End everything: the waiters to be told, and the runs to be ended.  Idempotent."""
-        waiters = self.lose(reason)
-        runs = list(self._running.values())
-        self._running.clear()
-        return waiters, runs
+        return self.lose(reason), self.cancel_all()
 
     def _number(self, id: RequestId | None) -> int | None:
         """The number of a call of ours, if `id` can be that of one at all."""

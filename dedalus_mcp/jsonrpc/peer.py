@@ -274,6 +274,11 @@ class Peer:
 
     # The end.
 
+    def cancel_theirs(self, reason: str) -> None:
+        """Whoever made their calls has forgotten them: end the handlers.  Their ids may come again; ours go on."""
+        for call in self._exchange.cancel_all():
+            call.cancel(reason)
+
     def at_end(self, leave: Callable[[], None]) -> None:
         """Call `leave` when the conversation is closed; at once, if a handler has outlived it.  It must not raise."""
         if self._at_end is None:

@@ -22,8 +22,8 @@ DIRECTIONS: tuple[Direction, ...] = ("up", "down")
 Shuffle: TypeAlias = Callable[[], float]
 """Chooses how many seconds a piece is held back."""
 
-# Where a message ends, or its head: of HTTP, of an event, of a line.
-_END = re.compile(rb"\r\n\r\n|\n\n|\}\n")
+# Where a message ends within a write: an event, a line.
+_END = re.compile(rb"\n\n|\}\n")
 
 
 class Cut(NamedTuple):

@@ -28,13 +28,16 @@ from tests.faults.pipes import joined
 from tests.faults.proxy import through
 from tests.interaction.reach import PATIENCE
 
-__all__ = ("HttpScene", "Scene", "StdioScene", "until")
+__all__ = ("HttpScene", "Scene", "StdioScene", "left_on", "until")
 
 LOST = (ConnectionLost, MCPConnectionError)
 """What a call may raise whose connection was cut."""
 
 FAR_FUTURE = 1e6
 """Seconds after which nothing waits any more."""
+
+SOON = 2.0
+"""Seconds in which a server notices that a client has gone."""
 
 # What serves all clients alike, and ends by itself when there is nothing left for it to do.
 SHARED = frozenset({"Bodies._watch", "Pulse._beat", "Sweep._run", "_Reaper._reap"})
@@ -83,7 +86,8 @@ class StdioScene:
         return [
             *wrong,
             *(["it hangs"] if bound.cancelled_caught else []),
-            *left_in(ledger, server.parkings.here()),
+            *left_in(ledger),
+            *(["a parked call"] * len(server.parkings.here())),
             *twice(ledger, person),
         ]
 
@@ -140,31 +144,41 @@ class HttpScene:
                 async with self._connect(proxy.port, person) as client:
                     wrong += unlike(await converse(client, "new"), "a new client")
         wrong += ["it hangs"] if bound.cancelled_caught else []
-        return wrong + await self._left(before) + twice(self._ledger, person)
+        wrong += await left_on(self._service, self._parking)
+
+        def still() -> list[str]:
+            tasks = asyncio.all_tasks() - before
+            return [*left_in(self._ledger), *(f"a task: {each!r:.200}" for each in tasks if not _is_shared(each))]
+
+        await until(lambda: not still(), SOON)
+        return [*wrong, *still(), *twice(self._ledger, person)]
 
     def _connect(self, port: int, person: Person) -> Connecting[MCPClient]:
         reconnect = Reconnect(first=0.01, longest=0.05)
         target = StreamableHttp(f"http://127.0.0.1:{port}/mcp", reconnect=reconnect)
         return MCPClient.connect(target, revision=self._revision, elicitation=person)
 
-    async def _left(self, before: set[asyncio.Task[Any]]) -> list[str]:
-        """Let the time pass after which nothing waits any more, and return what is left all the same."""
-        legacy, modern = self._service._legacy, self._service._modern
-        assert isinstance(legacy, Stateful)
-        await until(lambda: not (legacy._sessions._held or modern._running), 2)
-        for session in legacy._sessions.expire(anyio.current_time() + FAR_FUTURE):
-            session.close("it expired")
-        self._parking.expire(anyio.current_time() + FAR_FUTURE)
 
-        def still() -> list[str]:
-            return [
-                *left_in(self._ledger, self._parking),
-                *(f"a session: {each}" for each in (*legacy._sessions._held, *legacy._sessions._idle)),
-                *(f"a task: {task!r:.200}" for task in asyncio.all_tasks() - before if not _is_shared(task)),
-            ]
+async def left_on(service: Service, parking: Parking) -> list[str]:
+    """Let the time pass after which nothing waits any more, and return what is left all the same.
 
-        await until(lambda: not still(), 2)
-        return still()
+    Args:
+        service: Serves the clients that have gone.
+        parking: What their calls wait in.
+    """
+    legacy, modern = service._legacy, service._modern
+    assert isinstance(legacy, Stateful)
+    sessions = legacy._sessions
+    await until(lambda: not (sessions._held or modern._running), SOON)
+    for session in sessions.expire(anyio.current_time() + FAR_FUTURE):
+        session.close("it expired")
+    parking.expire(anyio.current_time() + FAR_FUTURE)
+    await until(lambda: not (len(sessions) or modern._running or len(parking)), SOON)
+    return [
+        *(f"a session: {each}" for each in (*sessions._held, *sessions._idle)),
+        *(f"a request: {each}" for each in modern._running),
+        *(["a parked call"] * len(parking)),
+    ]
 
 
 def _is_shared(task: asyncio.Task[Any]) -> bool:
@@ -206,10 +220,9 @@ def unlike(outcomes: dict[str, Outcome], who: str) -> list[str]:
     return [f"{who} {what}: {outcome!r}" for what, outcome in outcomes.items() if outcome != EXPECTED[what]]
 
 
-def left_in(ledger: Ledger, parking: Parking) -> list[str]:
-    """Say which handlers and calls a server has not let go."""
-    parked = [f"{len(parking)} parked calls"] if len(parking) else []
-    return [*(f"still runs: {each}" for each in ledger.running), *parked]
+def left_in(ledger: Ledger) -> list[str]:
+    """Say which handlers a server has not let go."""
+    return [f"still runs: {each}" for each in ledger.running]
 
 
 def twice(ledger: Ledger, person: Person) -> list[str]:

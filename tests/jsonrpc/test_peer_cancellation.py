@@ -69,6 +69,20 @@ async def test_its_channel_is_told_at_once_and_once_though_the_handler_takes_its
     assert channel.told == [None]
 
 
+async def test_calls_that_were_forgotten_end_and_their_ids_come_again() -> None:
+    """As those of a session that is lost, whose server began anew."""
+    answers = Answers()
+    async with conversing(answers) as (conversation, wire):
+        await wire.send(call(1, "block"), call(2, "block"))
+        await anyio.wait_all_tasks_blocked()
+        conversation.peer.cancel_theirs("forgotten")
+        await wire.send(call(1, "echo", {"again": True}))
+
+        assert await wire.receive() == success(1, {"again": True})
+        assert await wire.quiet() == []
+        assert (answers.started, answers.ended) == (2, 2)
+
+
 async def test_call_cancelled_in_the_same_chunk_gets_no_reply() -> None:
     async with conversing() as (conversation, wire):
         await wire.send(call(1, "block"), cancelled(1), call(2, "echo"), cancelled(2))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from anyio import Event, fail_after
+from anyio import Event, fail_after, sleep
 
 from dedalus_mcp.errors import MCPConnectionError
 from dedalus_mcp_transports.http_outgoing import Outgoing
@@ -100,3 +100,21 @@ async def test_a_notice_that_is_sent_again_keeps_its_place() -> None:
         await posts.wait()
 
     assert sent == ["notifications/cancelled", "notifications/of/ours"]
+
+
+async def test_what_is_on_its_way_to_a_session_is_not_sent_in_the_next() -> None:
+    """Its ids begin anew: a late reply would answer another question."""
+    failing = Failing(*[lost(begun=False)] * 1000)
+    posts = Posts(failing.send)
+    posts.post(REPLY)
+    posts.tell(CANCELLED)
+    posts.tell(OTHER)
+    with fail_after(5):
+        while failing.tried < 2:  # noqa: ASYNC110 - by then both are under way
+            await sleep(0.001)
+        posts.forget()
+        await posts.wait()
+
+    assert not failing.arrived.is_set()
+    posts.tell(OTHER)
+    posts.cancel()

@@ -83,6 +83,8 @@ class HttpConnection(HttpDuplex):
                 if out.method == "resources/subscribe" and self._listener is None:
                     self._useful = True
                     self._listen()
+                if out.method == "initialize":
+                    self._posts.forget()
                 self._begin(out, out.id)
             elif out.method == "notifications/initialized":
                 await self._posts.deliver(out, INITIALIZED_SECONDS)

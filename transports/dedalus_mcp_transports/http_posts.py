@@ -59,6 +59,7 @@ class Posts:
         self._send = send
         self._tasks = Tasks()
         self._scopes: set[anyio.CancelScope] = set()
+        self._under_way: set[anyio.CancelScope] = set()  # replies and notices
         self._notices: deque[Outgoing] = deque(maxlen=MAX_NOTICES)
         self._telling = False
 
@@ -107,14 +108,20 @@ class Posts:
 
     def post(self, out: Outgoing) -> None:
         """Send a reply, beside all else."""
-        self.start(partial(self.deliver, out))
+        self._send_off(partial(self.deliver, out))
 
     def tell(self, out: Outgoing) -> None:
         """Send a notice after all before it."""
         self._notices.append(out)
         if not self._telling:
             self._telling = True
-            self.start(self._tell_all)
+            self._send_off(self._tell_all)
+
+    def forget(self) -> None:
+        """A new session begins: what is on its way to the last one would be taken for the new one's."""
+        self._notices.clear()
+        for scope in list(self._under_way):
+            scope.cancel()
 
     def cancel(self) -> None:
         """Let every task end."""
@@ -124,6 +131,10 @@ class Posts:
     async def wait(self) -> None:
         """Return when every task has ended."""
         await self._tasks.wait()
+
+    def _send_off(self, run: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        scope = self.start(run, lambda: self._under_way.discard(scope))
+        self._under_way.add(scope)
 
     async def _tell_all(self) -> None:
         try:

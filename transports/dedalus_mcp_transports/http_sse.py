@@ -101,6 +101,8 @@ class SseConnection(HttpDuplex):
             self._check_open()
             out = peek(frame)
             if out.id is not None and out.method is not None:
+                if out.method == "initialize":
+                    self._posts.forget()
                 self._posts.start(partial(self._call, out, out.id))
             elif not self._stream.takes_messages:
                 logger.debug("%s is for a session that has ended", out.method or "a reply")
