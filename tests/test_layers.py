@@ -21,6 +21,7 @@ import pytest
 from tests.sources import PACKAGES, modules
 
 LAYERS = {
+    "dedalus_mcp.deprecation": 0,
     "dedalus_mcp.errors": 0,
     "dedalus_mcp.excerpt": 0,
     "dedalus_mcp.official_error": 0,
@@ -98,6 +99,7 @@ THIRD_PARTY_OF = {
     "dedalus_mcp.cli.doctor": {"rich"},
     "dedalus_mcp.cli.doctor_http_line": {"httpx"},
     "dedalus_mcp.cli.trace": {"rich"},
+    "dedalus_mcp.deprecation": {"typing_extensions"},  # for checkers of types, who bring it
     "dedalus_mcp.jsonrpc.tasks": {"trio"},  # only when that is the loop that runs
     "dedalus_mcp.schema.json_schema": {"jsonschema_rs"},  # only when an author gives a schema
     "dedalus_mcp.server.seal": {"cryptography"},  # the extra `seal`
