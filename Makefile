@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
 
-.PHONY: demo test check lint types format cover bench docs fuzz soak interop dist clean
+.PHONY: demo test check lint types format cover bench docs fuzz soak interop conformance dist clean
 
 demo: .venv/project
 	@$(BIN)/python examples/demo.py
@@ -45,6 +45,10 @@ soak: .venv/dev
 # Other people's clients, servers and suites, for tests/interop and tests/conformance; outside the repository.
 interop: .venv/dev
 	@$(BIN)/python tests/interop/install.py
+
+# The official suite against our server and our client, and how many of its scenarios pass.
+conformance: .venv/dev interop
+	@$(BIN)/python -m pytest -q -m interop tests/conformance
 
 dist: .venv/dev
 	@$(BIN)/python -m build --no-isolation

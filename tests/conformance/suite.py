@@ -15,7 +15,10 @@ from typing import Any
 from tests.interop.install import CONFORMANCE, home, node
 from tests.sources import ROOT
 
-__all__ = ("ENVIRONMENT", "checks_in", "problems", "run")
+__all__ = ("ENVIRONMENT", "PROPERTY", "checks_in", "problems", "run", "summary")
+
+PROPERTY = "scenarios"
+"""The name under which a test records its `summary`."""
 
 ENVIRONMENT = {
     **os.environ,
@@ -56,3 +59,9 @@ def problems(checks: list[dict[str, Any]]) -> list[str]:
     if not bad and all(check["status"] != "SUCCESS" for check in checks):
         return ["no check could be made"]
     return [f"{check['status']} {check['id']}: {check.get('errorMessage')}" for check in bad]
+
+
+def summary(count: int, *, failing: int, waiting: int = 0) -> str:
+    """What became of so many scenarios, in words."""
+    counts = {"pass": count - failing - waiting, "fail": failing, "wait for what is not there yet": waiting}
+    return ", ".join(f"{number} {word}" for word, number in counts.items() if number)

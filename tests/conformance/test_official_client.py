@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
 import pytest
 
-from tests.conformance.suite import checks_in, problems, run
+from tests.conformance.suite import PROPERTY, checks_in, problems, run, summary
 from tests.interop.install import CONFORMANCE, home
 from tests.interop.peers import bring
 
@@ -55,7 +56,9 @@ def examine(scenario: str, revision: str, output: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("revision", SCENARIOS)
-def test_every_scenario_passes_with_no_warning(revision: str, tmp_path: Path) -> None:
+def test_every_scenario_passes_with_no_warning(
+    revision: str, tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
     bring(home(*CONFORMANCE))
     names = scenarios(revision)
     assert len(names) == SCENARIOS[revision]
@@ -63,4 +66,5 @@ def test_every_scenario_passes_with_no_warning(revision: str, tmp_path: Path) ->
     with ThreadPoolExecutor(AT_ONCE) as pool:
         found = list(pool.map(partial(examine, revision=revision, output=tmp_path), names))
 
+    record_property(PROPERTY, summary(len(names), failing=sum(map(bool, found))))
     assert not any(found), "\n".join(bad for bads in found for bad in bads)

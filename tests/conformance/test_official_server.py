@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.conformance.suite import ENVIRONMENT, checks_in, problems, run
+from tests.conformance.suite import ENVIRONMENT, PROPERTY, checks_in, problems, run, summary
 from tests.interop.install import CONFORMANCE, home
 from tests.interop.peers import bring
 from tests.sources import ROOT
@@ -77,7 +77,9 @@ def examine(url: str, revision: str, output: Path) -> dict[str, list[dict[str, A
 
 @pytest.mark.parametrize("form", [(), ("--always-stream",)], ids=["JSON where it will do", "streams only"])
 @pytest.mark.parametrize("revision", SCENARIOS)
-def test_every_scenario_passes_with_no_warning(revision: str, form: tuple[str, ...], tmp_path: Path) -> None:
+def test_every_scenario_passes_with_no_warning(
+    revision: str, form: tuple[str, ...], tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
     bring(home(*CONFORMANCE))
     later = LATER[revision]
 
@@ -86,6 +88,8 @@ def test_every_scenario_passes_with_no_warning(revision: str, form: tuple[str, .
 
     found = {scenario: bad for scenario, made in checks.items() if (bad := problems(made))}
     faults = [f"{scenario}: {bad}" for scenario, bads in found.items() if scenario not in later for bad in bads]
+    failing, waiting = len(found.keys() - later), len(found.keys() & later)
+    record_property(PROPERTY, summary(len(checks), failing=failing, waiting=waiting))
     assert not faults, "\n".join(faults)
     assert sorted(found) == sorted(later), "what passes does not wait for anything"
     assert len(checks) == SCENARIOS[revision]
