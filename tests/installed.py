@@ -40,6 +40,10 @@ class Installation:
         lines = [*map(str, directories), sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]
         self._paths.write_text("".join(f"{line}\n" for line in dict.fromkeys(lines)))
 
+    def stand_alone(self) -> None:
+        """Make nothing importable but what has been put into the installation itself."""
+        self._paths.unlink()
+
     def say(self, program: str) -> str:
         """Run a program in a fresh interpreter, away from the source tree, and return what it prints."""
         return run(str(self.python), "-I", "-c", program, cwd=self.site).strip()
