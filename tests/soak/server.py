@@ -12,25 +12,30 @@ import logging
 import sys
 import threading
 from collections import defaultdict
+from collections.abc import Sequence
 from typing import Any
 
 import anyio
 import msgspec
 
-from dedalus_mcp import Context, Limits, McpError, MCPServer, ServerConfig, ToolError, resource, tool
+from dedalus_mcp import Context, Limits, McpError, MCPServer, ServerConfig, ToolError, resource, resource_template, tool
 from dedalus_mcp.server.config import ParkingConfig
 from tests.interaction.reach import PATIENCE
 from tests.soak.vitals import take
 
-__all__ = ("DOCUMENT", "THREADS", "make")
+__all__ = ("DOCUMENT", "ROUND_SECONDS", "THREADS", "make")
 
-DOCUMENT = "soak://document"
+DOCUMENT, THING = "soak://document", "soak://things/{name}"
 IDLE_SECONDS = 2.0
 """How long the server keeps what nobody comes back for: so short that the end of a test sees it go."""
+ROUND_SECONDS = 20.0
+"""How long it waits for answers: longer than an honest client takes, however busy the machine is."""
+BODY_SECONDS = 2.0
+"""How long a client may take to say what it wants; then it is one of those that never do."""
 THREADS = 16
 """Threads that a look at the server finds, always: else it is chance, and each is a few dozen objects."""
 PARKING = ParkingConfig(
-    round_seconds=IDLE_SECONDS, outcome_seconds=IDLE_SECONDS, max_parked=100_000, max_parked_by_principal=100_000
+    round_seconds=ROUND_SECONDS, outcome_seconds=IDLE_SECONDS, max_parked=100_000, max_parked_by_principal=100_000
 )
 
 
@@ -67,6 +72,13 @@ async def steps(count: int, ctx: Context) -> str:
 
 
 @tool
+async def murmur(count: int, size: int, ctx: Context) -> str:
+    for number in range(count):
+        await ctx.report_progress(number, message="x" * size)
+    return "done"
+
+
+@tool
 async def chatter(count: int, size: int, ctx: Context) -> str:
     for _ in range(count):
         await ctx.info("x" * size)
@@ -94,9 +106,15 @@ async def delay(seconds: float) -> str:
     return "done"
 
 
+@resource_template(THING)
+async def thing(name: str) -> str:
+    return name
+
+
 @tool
-async def touch(ctx: Context) -> str:
-    await ctx.server.notify_resource_updated(DOCUMENT)
+async def touch(ctx: Context, uris: Sequence[str] = (DOCUMENT,)) -> str:
+    for uri in uris:
+        await ctx.server.notify_resource_updated(uri)
     await ctx.server.notify_tools_list_changed()
     return "told"
 
@@ -111,12 +129,12 @@ def make(**limits: Any) -> MCPServer:
     gathered: defaultdict[str, list[anyio.Event]] = defaultdict(list)
 
     @tool
-    async def gather(count: int, name: str) -> str:
+    async def gather(count: int, key: str) -> str:
         """Return when so many of these calls run at once."""
         came = anyio.Event()
-        gathered[name].append(came)
-        if len(gathered[name]) == count:
-            for each in gathered.pop(name):
+        gathered[key].append(came)
+        if len(gathered[key]) == count:
+            for each in gathered.pop(key):
                 each.set()
         await came.wait()
         return "all are here"
@@ -130,8 +148,8 @@ def make(**limits: Any) -> MCPServer:
         return "all are here"
 
     server = MCPServer("soak", version="1", config=ServerConfig(parking=PARKING, **limits))
-    server.collect(echo, compute, fail, refuse, steps, chatter, confirm, confirm_in_thread, wait, delay, touch, vitals)
-    server.collect(gather, meet, document)
+    server.collect(echo, compute, fail, refuse, steps, murmur, chatter, confirm, confirm_in_thread, wait, delay)
+    server.collect(touch, vitals, gather, meet, document, thing)
     return server
 
 
@@ -142,10 +160,12 @@ def main(way: str) -> None:
         make().run()
     elif way == "bounded":
         make(max_listens=5, limits=Limits(max_in_flight=5)).run(
-            "http", port=0, max_sessions=5, body_seconds=1.0, session_idle_seconds=3600.0
+            "http", port=0, max_sessions=5, body_seconds=BODY_SECONDS, session_idle_seconds=3600.0
         )
     else:
-        make().run("http", port=0, stateless=way == "stateless", session_idle_seconds=IDLE_SECONDS, body_seconds=5.0)
+        make().run(
+            "http", port=0, stateless=way == "stateless", session_idle_seconds=IDLE_SECONDS, body_seconds=BODY_SECONDS
+        )
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import anyio
 
 from tests.soak.places import PLACES, Place
+from tests.soak.server import ROUND_SECONDS
 from tests.soak.visits import Visits
 from tests.soak.vitals import Vitals, grown
 
@@ -72,7 +73,9 @@ def _left(before: Vitals, after: Vitals) -> Iterator[str]:
         yield f"{after.counted - before.counted} objects"
 
 
-async def soak(name: str, warm: int, calls: int, each: int, told: Callable[[int], None] | None = None) -> Soaked:
+async def soak(
+    name: str, warm: int, calls: int, each: int, told: Callable[[int], None] | None = None, *, leaves: bool = False
+) -> Soaked:
     """Make calls at a place, after enough of them that all is there that stays.
 
     Args:
@@ -81,15 +84,19 @@ async def soak(name: str, warm: int, calls: int, each: int, told: Callable[[int]
         calls: Calls between the two.
         each: Calls in one visit.
         told: Hears now and then how many were made.
+        leaves: See `Visits`.
     """
+    patience = ROUND_SECONDS + 1 if leaves else 0.0
     opening, revision = PLACES[name]
     async with opening(revision) as place:
-        visits = Visits(place, each)
+        visits = Visits(place, each, leaves=leaves)
         await visits.warm_up(warm)
+        await anyio.sleep(patience)
         before = await _at_rest(place)
         made, visited, began = visits.calls, visits.visits, time.monotonic()
         await visits.make(calls, told)
         seconds = time.monotonic() - began
+        await anyio.sleep(patience)
         after = await _at_rest(place, before)
         return Soaked(name, visits.calls - made, visits.visits - visited, seconds, before, after)
 

@@ -15,10 +15,10 @@ import pytest
 from anyio.lowlevel import checkpoint
 
 from dedalus_mcp import MCPClient, McpError, RequestTimeout, Round, ToolError
-from dedalus_mcp.types import CallToolRequestParams
+from dedalus_mcp.types import CallToolRequestParams, CallToolResult
 from dedalus_mcp.types.methods import TOOLS_CALL
 from tests.interaction.reach import text_of
-from tests.soak.places import Place
+from tests.soak.places import MODERN, Place
 from tests.soak.server import DOCUMENT
 
 __all__ = ("Visits",)
@@ -95,9 +95,21 @@ async def time_out(client: MCPClient, _: random.Random) -> None:
 
 
 async def leave_in_round(client: MCPClient, _: random.Random) -> None:
-    if client.revision == "2026-07-28":
-        asked = await client.request_round(TOOLS_CALL, CallToolRequestParams(name="confirm", arguments={}))
-        assert isinstance(asked, Round)
+    if client.revision == MODERN:
+        await _round(client)
+
+
+async def answer_by_hand(client: MCPClient, _: random.Random) -> None:
+    if client.revision == MODERN:
+        asked = await _round(client)
+        answered = await client.continue_round(asked, {key: {"confirm": True} for key in asked.questions})
+        assert text_of(answered) == "True"
+
+
+async def _round(client: MCPClient) -> Round[CallToolResult]:
+    asked = await client.request_round(TOOLS_CALL, CallToolRequestParams(name="confirm", arguments={}))
+    assert isinstance(asked, Round)
+    return asked
 
 
 async def listen(client: MCPClient, _: random.Random) -> None:
@@ -127,11 +139,11 @@ OPERATIONS: dict[Operation, int] = {
     confirm_in_thread: 3,
     cancel: 10,
     time_out: 2,
-    leave_in_round: 2,
+    answer_by_hand: 2,
     listen: 2,
     look: 1,
 }
-"""And how often each comes, in a hundred."""
+"""And how often each comes, in a hundred or so."""
 
 
 class Visits:
@@ -140,6 +152,7 @@ class Visits:
     Args:
         place: Where.
         each: Calls in one visit.
+        leaves: Whether some calls are left in the middle of a round: the server has them for a while.
         seed: Of the order.
 
     Attributes:
@@ -147,9 +160,10 @@ class Visits:
         visits: Visits.
     """
 
-    def __init__(self, place: Place, each: int, seed: int = 0) -> None:
+    def __init__(self, place: Place, each: int, *, leaves: bool = False, seed: int = 0) -> None:
         self._place = place
         self._each = each
+        self._operations = {**OPERATIONS, leave_in_round: 2} if leaves else OPERATIONS
         self._chance = random.Random(seed)
         self.calls = 0
         self.visits = 0
@@ -185,6 +199,6 @@ class Visits:
                 group.cancel_scope.cancel()
 
     async def _work(self, client: MCPClient, many: int) -> None:
-        for operation in self._chance.choices(list(OPERATIONS), list(OPERATIONS.values()), k=many):
+        for operation in self._chance.choices(list(self._operations), list(self._operations.values()), k=many):
             await operation(client, self._chance)
             self.calls += 1

@@ -16,7 +16,7 @@ import msgspec
 
 from tests.client.counting import living_tasks
 
-__all__ = ("Vitals", "grown", "take")
+__all__ = ("Vitals", "grown", "rss", "take")
 
 
 class Vitals(msgspec.Struct, frozen=True):
@@ -65,7 +65,7 @@ def take() -> Vitals:
         kinds,
         gc.get_freeze_count(),
         sys.getallocatedblocks(),
-        _rss(),
+        rss(),
     )
 
 
@@ -78,6 +78,7 @@ def grown(before: Vitals, after: Vitals, least: int) -> dict[str, tuple[int, int
     }
 
 
-def _rss() -> int:
+def rss() -> int:
+    """The resident memory in KiB."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS"))
