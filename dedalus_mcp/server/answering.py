@@ -63,6 +63,9 @@ __all__ = ("Answering",)
 
 logger = logging.getLogger("dedalus_mcp")
 
+MAX_HANDSHAKE = 64 << 10
+"""Bytes that a client may say of itself: a session keeps them, anybody may begin one, and icons have URLs."""
+
 
 class Answering:
     """The `Handler` of a server's peer.
@@ -116,6 +119,8 @@ class Answering:
         """Answer `initialize`, and begin the session."""
         if call.batch is not None:
             raise McpError(INVALID_REQUEST, "Invalid request: `initialize` stands alone, never in a batch")
+        if len(bytes(call.params)) > MAX_HANDSHAKE:
+            raise McpError(INVALID_PARAMS, f"Invalid params: those of `initialize` have {MAX_HANDSHAKE} bytes at most")
         result: InitializeResult = AT_ONCE[call.method](self, call, params)
         call.peer.batches = result.protocolVersion == V2025_03_26
         if self.session.lasting and self.session.agreed is not None:

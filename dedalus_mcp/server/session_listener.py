@@ -24,6 +24,8 @@ __all__ = ("SessionListener",)
 
 # More than any client shows.
 MAX_SUBSCRIPTIONS = 10_000
+# In all their URIs: so many of a hundred each, or a few as long as a body may be.
+MAX_CHARACTERS = 1 << 20
 
 
 class SessionListener:
@@ -35,13 +37,14 @@ class SessionListener:
         lists: The changes of lists to hear of, as they were advertised.
     """
 
-    __slots__ = ("_listeners", "_lists", "_peer", "_sending", "_subscribed", "_tasks", "_waiting")
+    __slots__ = ("_characters", "_listeners", "_lists", "_peer", "_sending", "_subscribed", "_tasks", "_waiting")
 
     def __init__(self, listeners: Listeners, peer: Peer, lists: Iterable[Change]) -> None:
         self._listeners = listeners
         self._peer = peer
         self._lists = tuple(lists)
         self._subscribed: dict[Change, None] = {}
+        self._characters = 0
         self._waiting: dict[Change, None] = {}
         self._sending = False
         self._tasks = Tasks()
@@ -56,18 +59,23 @@ class SessionListener:
         """Hear of the changes of a resource; once more changes nothing.
 
         Raises:
-            McpError: -32600, the session hears of `MAX_SUBSCRIPTIONS` already.
+            McpError: -32600, the session hears of `MAX_SUBSCRIPTIONS` already, or of so long URIs.
         """
         change = updated(uri)
-        if change not in self._subscribed and len(self._subscribed) >= MAX_SUBSCRIPTIONS:
-            raise McpError(INVALID_REQUEST, f"Invalid request: {MAX_SUBSCRIPTIONS} subscriptions are the limit")
-        self._subscribed[change] = None
+        if change not in self._subscribed:
+            if len(self._subscribed) >= MAX_SUBSCRIPTIONS or self._characters + len(uri) > MAX_CHARACTERS:
+                limits = f"{MAX_SUBSCRIPTIONS} subscriptions, and {MAX_CHARACTERS} characters in all their URIs"
+                raise McpError(INVALID_REQUEST, f"Invalid request: {limits}, are the limit")
+            self._subscribed[change] = None
+            self._characters += len(uri)
         self._listeners.join(self, change)
 
     def unsubscribe(self, uri: str) -> None:
         """Hear of them no more; nothing happens if it did not."""
         change = updated(uri)
-        self._subscribed.pop(change, None)
+        if change in self._subscribed:
+            del self._subscribed[change]
+            self._characters -= len(uri)
         self._listeners.leave(self, change)
         self._waiting.pop(change, None)
 

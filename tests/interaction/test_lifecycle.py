@@ -8,6 +8,7 @@ import anyio
 import pytest
 
 from dedalus_mcp import MCPServer, StdioServer
+from dedalus_mcp.server.answering import MAX_HANDSHAKE
 from dedalus_mcp.types.revisions import LEGACY, MODERN, REVISIONS
 from tests.interaction.raw import INFO, Raw, envelope, serving
 from tests.interaction.reach import PATIENCE, script, ways
@@ -140,6 +141,20 @@ async def test_a_version_that_is_not_modern_is_refused_with_those_that_are(versi
             error = (await raw.call(1, method, params))["error"]
             assert error["code"] == -32022
             assert error["data"] == {"supported": list(MODERN), "requested": version}
+
+
+@ways
+async def test_a_client_that_says_too_much_of_itself_gets_no_session_and_may_try_again(transport: str) -> None:
+    """A session keeps it for as long as it lives."""
+    with anyio.fail_after(PATIENCE):
+        async with serving(target(transport)) as raw:
+            able: dict[str, Any] = {"experimental": {"x": {"y": "z" * MAX_HANDSHAKE}}}
+            for capabilities, name in ((able, "raw"), ({}, "x" * MAX_HANDSHAKE)):
+                params = {"protocolVersion": "2025-11-25", "capabilities": capabilities}
+                params |= {"clientInfo": {"name": name, "version": "1"}}
+                error = (await raw.call(1, "initialize", params))["error"]
+                assert (error["code"], "65536 bytes" in error["message"]) == (-32602, True)
+            assert "result" in await raw.initialize("2025-11-25", {"experimental": {"x": {"y": "z" * 60_000}}})
 
 
 async def test_initialize_in_a_modern_envelope_is_no_method() -> None:

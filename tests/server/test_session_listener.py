@@ -141,6 +141,21 @@ async def test_one_subscription_is_enough_and_more_than_many_are_refused(monkeyp
         assert (await raw.call(1, "resources/subscribe", uri="a://c"))["result"] == {}
 
 
+async def test_what_a_session_hears_of_is_bounded_in_characters_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Clients choose the URIs, and where there is a template almost any will do."""
+    monkeypatch.setattr("dedalus_mcp.server.session_listener.MAX_CHARACTERS", 100)
+    short, long, longer = "a://z1", "a://z" + "1" * 90, "a://z" + "1" * 100
+    async with serving(offering()) as raw:
+        await raw.open("2025-11-25")
+        assert "100 characters" in (await raw.call(1, "resources/subscribe", uri=longer))["error"]["message"]
+        for _ in range(2):
+            assert (await raw.call(1, "resources/subscribe", uri=long))["result"] == {}
+        assert (await raw.call(1, "resources/subscribe", uri=short))["error"]["code"] == -32600
+        for _ in range(2):
+            assert (await raw.call(1, "resources/unsubscribe", uri=long))["result"] == {}
+        assert (await raw.call(1, "resources/subscribe", uri=short))["result"] == {}
+
+
 class Silent:
     """A handler that is never called."""
 

@@ -9,7 +9,7 @@ import pytest
 
 from dedalus_mcp import get_context, tool
 from dedalus_mcp_transports.event_log import EventLog, MemoryEventLog
-from dedalus_mcp_transports.http_legacy import MAX_WAITING, SessionStream
+from dedalus_mcp_transports.http_legacy import MAX_WAITING, MAX_WAITING_BYTES, SessionStream
 from dedalus_mcp_transports.http_life import Pulse
 from tests.interaction.server import Story, make
 from tests.transports.asgi import Client, Exchange, Web, serving
@@ -153,6 +153,24 @@ async def test_what_waits_for_a_stream_that_is_never_opened_is_bounded() -> None
         await exchange.until(lambda: len(exchange.messages) == MAX_WAITING)
 
         assert [message["n"] for message in exchange.messages] == list(range(10, MAX_WAITING + 10))
+
+
+async def test_what_waits_for_a_stream_is_bounded_in_bytes_but_the_newest_is_never_dropped() -> None:
+    """A client chooses how long the URIs are that it hears of."""
+    longest = b'{"n":3,"x":"%b"}' % (b"x" * 2 * MAX_WAITING_BYTES)
+    long = [b'{"n":%d,"x":"%b"}' % (n, b"x" * (MAX_WAITING_BYTES // 2)) for n in range(3)]
+    async with serving(make()) as web:
+        client = await web.open("2025-11-25")
+        stream = await in_front_of(client, *long)
+        kept = [frame[:6] for frame in stream._waiting]  # pyright: ignore[reportPrivateUsage]
+        await in_front_of(client, longest)
+        exchange = await client.get()
+        await exchange.until(lambda: len(exchange.messages) == 1)
+        await in_front_of(client, *long[:1])
+        await exchange.until(lambda: len(exchange.messages) == 2)
+
+        assert kept == [b'{"n":2']
+        assert [message["n"] for message in exchange.messages] == [3, 0]
 
 
 async def test_a_session_has_one_stream_and_another_after_it() -> None:

@@ -20,6 +20,8 @@ __all__ = ("LegacySession", "SessionStream")
 
 # What may wait for a GET stream to be opened, or for its reader: notices of changes, mostly.
 MAX_WAITING = 256
+# And in bytes: clients choose the URIs that they hear of.  One message may be longer, and waits alone.
+MAX_WAITING_BYTES = 1 << 20
 
 
 class SessionStream:
@@ -33,12 +35,13 @@ class SessionStream:
         session_id: Of the session; None before it has one.
     """
 
-    __slots__ = ("_standing", "_waiting", "log", "session_id")
+    __slots__ = ("_size", "_standing", "_waiting", "log", "session_id")
 
     def __init__(self) -> None:
         self.session_id: str | None = None
         self.log: StreamLog | None = None
         self._waiting: list[bytes] = []  # an empty deque takes most of a KiB
+        self._size = 0  # bytes that wait
         self._standing = StandingStream(self._written)
 
     @property
@@ -69,7 +72,9 @@ class SessionStream:
     def send(self, frame: bytes) -> None:
         """Queue a call or a notice."""
         self._waiting.append(frame)
-        del self._waiting[:-MAX_WAITING]
+        self._size += len(frame)
+        while len(self._waiting) > MAX_WAITING or (self._size > MAX_WAITING_BYTES and len(self._waiting) > 1):
+            self._size -= len(self._waiting.pop(0))
         self._standing.wake()
 
     def reply(self, reply: Reply | None) -> None:
@@ -111,6 +116,7 @@ class SessionStream:
         write = sse.event if self.log is None else self.log.event
         chunk = b"".join([write(frame) for frame in self._waiting])
         self._waiting.clear()
+        self._size = 0
         return chunk
 
 
