@@ -45,7 +45,7 @@ def storm(name: str) -> Iterator[str]:
 
 
 async def _beside(name: str, many: int) -> tuple[list[float], list[float], Counter[str], tuple[int, int]]:
-    with program("http") as (process, url):
+    with program("impatient" if name == "slow-writers" else "http") as (process, url):
         async with neighbour(url) as other:
             await other.calls(CALLS)
             calm, before = await other.calls(CALLS), _memory(process.pid)

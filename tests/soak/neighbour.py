@@ -21,7 +21,10 @@ from tests.sources import ROOT
 __all__ = ("Neighbour", "neighbour")
 
 VERSION = "2026-07-28"
-META = {"io.modelcontextprotocol/protocolVersion": VERSION, "io.modelcontextprotocol/clientCapabilities": {}}
+META: dict[str, object] = {
+    "io.modelcontextprotocol/protocolVersion": VERSION,
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
 BODY = json.dumps(
     {
         "jsonrpc": "2.0",

@@ -3,7 +3,8 @@
 python -m tests.soak.server stdio             on stdio
 python -m tests.soak.server http              over HTTP, at a free port that it names on stderr
 python -m tests.soak.server stateless         the same without sessions
-python -m tests.soak.server bounded           the same with bounds small enough to be reached
+python -m tests.soak.server bounded           over HTTP, with bounds small enough to be reached
+python -m tests.soak.server impatient         over HTTP, with as little patience for slow writers as a test has
 """
 
 from __future__ import annotations
@@ -30,8 +31,6 @@ IDLE_SECONDS = 2.0
 """How long the server keeps what nobody comes back for: so short that the end of a test sees it go."""
 ROUND_SECONDS = 20.0
 """How long it waits for answers: longer than an honest client takes, however busy the machine is."""
-BODY_SECONDS = 2.0
-"""How long a client may take to say what it wants; then it is one of those that never do."""
 THREADS = 16
 """Threads that a look at the server finds, always: else it is chance, and each is a few dozen objects."""
 PARKING = ParkingConfig(
@@ -159,13 +158,11 @@ def main(way: str) -> None:
     if way == "stdio":
         make().run()
     elif way == "bounded":
-        make(max_listens=5, limits=Limits(max_in_flight=5)).run(
-            "http", port=0, max_sessions=5, body_seconds=BODY_SECONDS, session_idle_seconds=3600.0
-        )
+        make(max_listens=5, limits=Limits(max_in_flight=5)).run("http", port=0, max_sessions=5)
+    elif way == "impatient":
+        make().run("http", port=0, body_seconds=IDLE_SECONDS)
     else:
-        make().run(
-            "http", port=0, stateless=way == "stateless", session_idle_seconds=IDLE_SECONDS, body_seconds=BODY_SECONDS
-        )
+        make().run("http", port=0, stateless=way == "stateless", session_idle_seconds=IDLE_SECONDS)
 
 
 if __name__ == "__main__":

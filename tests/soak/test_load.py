@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from collections.abc import Generator
 
 import anyio
@@ -56,7 +57,6 @@ async def holdings(url: str) -> tuple[int, int]:
         ("stalled-calls", 20, {"stalled"}),
         ("stalled-streams", 20, {"stalled", "changes"}),
         ("stalled-listens", 20, {"stalled", "changes"}),
-        ("slow-writers", 20, {"closed", "408 -32600"}),
     ],
 )
 async def test_a_storm_leaves_others_served_and_nothing_behind(name: str, many: int, seen: set[str], url: str) -> None:
@@ -71,6 +71,41 @@ async def test_a_storm_leaves_others_served_and_nothing_behind(name: str, many: 
             await _moment()
 
     assert set(counted) == seen
+
+
+@on_asyncio
+async def test_whoever_takes_too_long_to_say_what_he_wants_is_let_go_and_others_are_served() -> None:
+    """A body that does not come is answered, a head that does not come is not."""
+    with anyio.fail_after(SECONDS), program("impatient") as (_, url):
+        async with neighbour(url) as other, STORMS["slow-writers"](url, 20) as counted:
+            assert len(await other.calls(100)) == 100
+
+    assert counted == {"closed": 10, "408 -32600": 10}
+
+
+@on_asyncio
+async def test_where_descriptors_run_out_the_connected_are_served_and_newcomers_once_there_is_room() -> None:
+    limited = ("sh", "-c", 'ulimit -n 60; exec "$0" "$@"', sys.executable)
+    echo = tool("echo", text="x")
+    with anyio.fail_after(SECONDS), program("http", *limited) as (_, url):
+        async with lines(url, 20) as connected:
+            for line in connected:
+                assert (await line.ask(echo)).status == 200
+            async with lines(url, 100) as newcomers:
+                for line in newcomers:
+                    line.writer.write(echo)
+                for line in connected:
+                    assert (await line.ask(echo)).status == 200
+        while not await _is_served(url):
+            await _moment()
+
+
+async def _is_served(url: str) -> bool:
+    try:
+        async with lines(url, 1) as (line,):
+            return (await line.ask(tool("echo", text="x"))).status == 200
+    except (OSError, asyncio.IncompleteReadError):
+        return False
 
 
 @pytest.mark.parametrize(
