@@ -128,6 +128,25 @@ def test_one_session_too_many_is_refused() -> None:
     sessions.add(3, None, 0)
 
 
+def test_who_was_not_used_for_a_minute_makes_room_for_one_more() -> None:
+    """Most clients never end their sessions: newcomers are not refused for half an hour because of those."""
+    sessions = Sessions[str](max_sessions=3, idle_seconds=1800)
+    held = sessions.add("held", None, 0)
+    sessions.hold(held)
+    sessions.add("unused", None, 1)
+    used = sessions.add("used", None, 2)
+    sessions.get(used, None, 30)
+
+    assert sessions.expire(60) == []
+    with pytest.raises(SessionsFull):
+        sessions.add("early", None, 60)
+    assert sessions.expire(61) == ["unused"]
+    assert sessions.expire(1000) == []  # there is room now
+    sessions.add("new", None, 1000)
+    assert sessions.expire(1000) == ["used"]
+    assert sessions.get(held, None, 1000) == "held"
+
+
 def test_closing_returns_all_that_are_open() -> None:
     sessions = Sessions[str](max_sessions=10, idle_seconds=60)
     sessions.add("idle", None, 0)

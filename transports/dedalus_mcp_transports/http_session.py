@@ -1,7 +1,8 @@
 """The sessions of legacy clients over HTTP, in memory, without I/O and without a clock.
 
     add ──▶ idle ──hold──▶ held (a request or stream is open) ──release──▶ idle
-              └──no use for `idle_seconds`──▶ expired: `get` knows it no more, `expire` returns it
+              ├──no use for `idle_seconds`──▶ expired: `get` knows it no more, `expire` returns it
+              └──no use for a minute, and no room for another ──▶ `expire` returns it
 
 Idle sessions stand in the order of their last use, so `expire` looks at those it returns and
 one more, and may be called on every request.  `now` is any clock that never goes back, in seconds.
@@ -25,6 +26,10 @@ T = TypeVar("T")
 
 SESSION = b"mcp-session-id"
 """The header that names a session."""
+
+SPARE_SECONDS = 60.0
+"""Where there is no room, who has not come for so long has to go: most clients never end their sessions, and whoever
+comes back begins a new one.  Those who come once a minute are still there."""
 
 _ID_BYTES = 24  # random: 192 bits, which nobody guesses
 
@@ -143,11 +148,16 @@ class Sessions(Generic[T]):
         return None if entry is None else entry.value
 
     def expire(self, now: float) -> list[T]:
-        """Remove the expired sessions and return their values, the longest unused first."""
+        """Remove the expired sessions, and what can be spared where there is no room for another.
+
+        Returns:
+            Their values, the longest unused first.
+        """
         expired: list[T] = []
         while self._idle:
             id, entry = next(iter(self._idle.items()))
-            if not self._is_expired(entry, now):
+            spare = len(self) >= self._max and now - entry.used >= SPARE_SECONDS
+            if not (spare or self._is_expired(entry, now)):
                 break
             del self._idle[id]
             expired.append(entry.value)

@@ -35,7 +35,9 @@ class HttpSettings(msgspec.Struct, frozen=True, kw_only=True):
             same `state_keys` takes them.  There are no subscriptions and no stream without a call then.
         state_keys: Secrets of at least 32 bytes, for what is sealed and given to clients: the first
             seals, all open.  Without any those of the server; without these a random one, which ends with it.
-        max_sessions: Legacy sessions that may be open at once; legacy calls that may, if there are none.
+        max_sessions: Legacy sessions that may be open at once; legacy calls that may, if there are none.  Where
+            there is no room for one more, the one goes that was not used for the longest time, if that is a minute
+            or more.
         session_idle_seconds: How long a legacy session lives that nobody uses.
         keep_alive_seconds: How long a stream may be silent before a comment is sent on it.
         event_log: Makes the log from which a session's streams can be resumed; None for none.
