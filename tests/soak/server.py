@@ -31,6 +31,7 @@ IDLE_SECONDS = 2.0
 """How long the server keeps what nobody comes back for: so short that the end of a test sees it go."""
 ROUND_SECONDS = 20.0
 """How long it waits for answers: longer than an honest client takes, however busy the machine is."""
+LINGER_SECONDS = 4.0
 THREADS = 16
 """Threads that a look at the server finds, always: else it is chance, and each is a few dozen objects."""
 PARKING = ParkingConfig(
@@ -100,6 +101,12 @@ async def wait() -> None:
 
 
 @tool
+async def linger() -> None:
+    """Wait for a cancellation; where that gets lost, as when a client has to leave in a hurry, not for ever."""
+    await anyio.sleep(LINGER_SECONDS)
+
+
+@tool
 async def delay(seconds: float) -> str:
     await anyio.sleep(seconds)
     return "done"
@@ -147,8 +154,8 @@ def make(**limits: Any) -> MCPServer:
         return "all are here"
 
     server = MCPServer("soak", version="1", config=ServerConfig(parking=PARKING, **limits))
-    server.collect(echo, compute, fail, refuse, steps, murmur, chatter, confirm, confirm_in_thread, wait, delay)
-    server.collect(touch, vitals, gather, meet, document, thing)
+    server.collect(echo, compute, fail, refuse, steps, murmur, chatter, confirm, confirm_in_thread, wait, linger)
+    server.collect(delay, touch, vitals, gather, meet, document, thing)
     return server
 
 

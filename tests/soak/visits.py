@@ -83,7 +83,7 @@ async def confirm_in_thread(client: MCPClient, _: random.Random) -> None:
 
 async def cancel(client: MCPClient, chance: random.Random) -> None:
     async with anyio.create_task_group() as group:
-        group.start_soon(client.call_tool, chance.choice(["wait", "confirm", "compute"]), {"number": 1})
+        group.start_soon(client.call_tool, chance.choice(["linger", "confirm", "compute"]), {"number": 1})
         for _ in range(chance.randrange(12)):
             await checkpoint()
         group.cancel_scope.cancel()
@@ -91,7 +91,7 @@ async def cancel(client: MCPClient, chance: random.Random) -> None:
 
 async def time_out(client: MCPClient, _: random.Random) -> None:
     with pytest.raises(RequestTimeout):
-        await client.call_tool("wait", timeout=0.001)
+        await client.call_tool("linger", timeout=0.001)
 
 
 async def leave_in_round(client: MCPClient, _: random.Random) -> None:
