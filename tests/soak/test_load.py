@@ -14,6 +14,7 @@ from tests.soak.lines import call, lines, notice, open_session, tool
 from tests.soak.neighbour import neighbour
 from tests.soak.places import program
 from tests.soak.slow import together
+from tests.soak.soaking import STANDING_TASKS
 from tests.soak.storms import STORMS
 from tests.soak.unread import unread
 
@@ -21,8 +22,6 @@ on_asyncio = pytest.mark.parametrize("anyio_backend", ["asyncio"])
 
 SECONDS = 120.0
 """A bound on hanging."""
-STANDING_TASKS = 3
-"""Tasks that a server has for a while once it was used: for silent streams, idle sessions and slow bodies, one each."""
 
 
 async def _moment() -> None:
