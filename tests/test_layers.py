@@ -21,6 +21,7 @@ import pytest
 from tests.sources import PACKAGES, modules
 
 LAYERS = {
+    "dedalus_mcp.complaints": 0,
     "dedalus_mcp.deprecation": 0,
     "dedalus_mcp.errors": 0,
     "dedalus_mcp.excerpt": 0,

@@ -5,7 +5,7 @@ Layer: L6; no I/O.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,9 @@ from dedalus_mcp.schema.shapes import is_array, is_number, is_object
 __all__ = ("Argument", "arguments_of")
 
 MAX_DEPTH = 8
-"""References and alternatives that are followed, one in another: more are none of a reader's business."""
+"""References that are followed, one after another, and steps of one: more are none of a reader's business."""
+MAX_ALTERNATIVES = 64
+"""Alternatives of one argument that are looked at, those within others too."""
 MAX_SHOWN = 12
 """Values of an enum that are shown."""
 
@@ -58,14 +60,14 @@ class Argument:
     def of(cls, name: str, schema: Any, root: Mapping[str, Any], *, required: bool) -> Argument:
         """Read the schema of an argument."""
         found = _resolved(schema, root)
-        return cls(name, required, frozenset(_types(found, root, 0)), tuple(_values(found, root, 0)), found, root)
+        return cls(name, required, frozenset(_types(found, root)), tuple(_values(found, root)), found, root)
 
     @property
     def item(self) -> Argument:
         """What its items are, where it is an array."""
         schema = self.schema
         for branch in _branches(schema):
-            if "array" in _types(branch, self.root, 0):
+            if "array" in _types(branch, self.root):
                 schema = _resolved(branch, self.root)
         return Argument.of(self.name, schema.get("items"), self.root, required=True)
 
@@ -128,28 +130,41 @@ def _branches(schema: Mapping[str, Any]) -> Sequence[Any]:
     return found if is_array(found) else ()
 
 
-def _types(schema: Any, root: Mapping[str, Any], depth: int) -> Iterator[str]:
-    schema = _resolved(schema, root)
+def _alternatives(schema: Any, root: Mapping[str, Any], ends: Set[str]) -> list[Mapping[str, Any]]:
+    """Return what a schema stands for: itself if it has one of the keywords, else each of its branches, likewise.
+
+    There may be many ways to many of them, or a way back: one that has too many stands for anything.
+    """
+    found: list[Mapping[str, Any]] = []
+    waiting = [schema]
+    for _ in range(MAX_ALTERNATIVES):
+        if not waiting:
+            return found
+        each = _resolved(waiting.pop(), root)
+        branches = () if ends & each.keys() else _branches(each)
+        waiting += reversed(branches)
+        if not branches:
+            found.append(each)
+    return [{}]
+
+
+def _types(schema: Any, root: Mapping[str, Any]) -> list[str]:
+    parts = [_own_types(each) for each in _alternatives(schema, root, {"type", "const", "enum"})]
+    return [name for part in parts for name in part] if all(parts) else []
+
+
+def _own_types(schema: Mapping[str, Any]) -> list[str]:
     type = schema.get("type")
     if isinstance(type, str):
-        yield type
-    elif is_array(type):
-        yield from filter(_is_name, type)
-    elif values := list(_values(schema, root, depth)):
-        yield from map(type_of, values)
-    elif depth < MAX_DEPTH:
-        parts = [list(_types(branch, root, depth + 1)) for branch in _branches(schema)]
-        if all(parts):
-            yield from (name for part in parts for name in part)
+        return [type]
+    return list(filter(_is_name, type)) if is_array(type) else list(map(type_of, _own_values(schema)))
 
 
-def _values(schema: Mapping[str, Any], root: Mapping[str, Any], depth: int) -> list[Any]:
-    if "const" in schema:
-        return [schema["const"]]
-    values = schema.get("enum")
-    if is_array(values):
-        return list(values)
-    if depth >= MAX_DEPTH:
-        return []
-    parts = [_values(_resolved(branch, root), root, depth + 1) for branch in _branches(schema)]
+def _values(schema: Any, root: Mapping[str, Any]) -> list[Any]:
+    parts = [_own_values(each) for each in _alternatives(schema, root, {"const", "enum"})]
     return [value for part in parts for value in part] if all(parts) else []
+
+
+def _own_values(schema: Mapping[str, Any]) -> list[Any]:
+    values = [schema["const"]] if "const" in schema else schema.get("enum")
+    return list(values) if is_array(values) else []

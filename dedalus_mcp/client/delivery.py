@@ -15,6 +15,7 @@ import anyio
 import msgspec
 from msgspec import Raw, UnsetType
 
+from dedalus_mcp.complaints import Complaints
 from dedalus_mcp.excerpt import excerpt
 from dedalus_mcp.jsonrpc.tasks import Tasks, ends_the_task
 from dedalus_mcp.types.method import NotificationMethod
@@ -151,12 +152,13 @@ def check_callback(callback: Any) -> None:
 
 def hearing(method: NotificationMethod[T], delivery: Delivery[T]) -> Callable[[Raw | UnsetType], None]:
     """Return what decodes the params of a notice and delivers them; a bad notice is none, and never answered."""
+    complaints = Complaints()
 
     def hear(params: Raw | UnsetType) -> None:
         try:
             delivery.put(method.decode_params(params))
         except (msgspec.DecodeError, RecursionError) as error:
-            logger.warning("dropped a bad %s: %s", method.name, excerpt(error))
+            complaints.tell("dropped a bad %s: %s", method.name, excerpt(error))
 
     return hear
 

@@ -21,6 +21,7 @@ from anyio.abc import TaskGroup
 from dedalus_mcp.client.link import Link
 from dedalus_mcp.client.patience import BackOff
 from dedalus_mcp.client.subscription import Subscription, missing, uris
+from dedalus_mcp.complaints import Complaints
 from dedalus_mcp.errors import (
     INVALID_PARAMS,
     METHOD_NOT_FOUND,
@@ -82,6 +83,7 @@ class Listening:
     def __init__(self, link: Link) -> None:
         self._link = link
         self._back_off = BackOff()
+        self._complaints = Complaints()
         self._flags = SubscriptionFilter()
         self._uris: dict[str, None] = {}  # in order
         self._heard: Subscription | None = None
@@ -284,7 +286,7 @@ class Listening:
         try:
             params = SUBSCRIPTIONS_ACKNOWLEDGED.decode_params(notice.params)
         except (msgspec.DecodeError, RecursionError) as error:
-            logger.warning("dropped a bad %s: %s", notice.method, excerpt(error))
+            self._complaints.tell("dropped a bad %s: %s", notice.method, excerpt(error))
             return
         if subscription is not None:
             subscription.acknowledge(params.notifications)

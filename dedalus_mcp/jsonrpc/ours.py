@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, Raw
 
+from dedalus_mcp.complaints import Complaints
 from dedalus_mcp.errors import ConnectionLost, LocalProtocolError, RequestTimeout
 from dedalus_mcp.excerpt import excerpt
 from dedalus_mcp.jsonrpc.clock import Timeout
@@ -55,12 +56,14 @@ class OurCalls:
 
     Args:
         exchange: Keeps their ids.
+        complaints: Told of replies to calls that were never made.
     """
 
-    __slots__ = ("_exchange", "_stops", "_tokens")
+    __slots__ = ("_complaints", "_exchange", "_stops", "_tokens")
 
-    def __init__(self, exchange: Exchange[Waiter, Inbound]) -> None:
+    def __init__(self, exchange: Exchange[Waiter, Inbound], complaints: Complaints) -> None:
         self._exchange = exchange
+        self._complaints = complaints
         self._tokens: dict[RequestId, Waiter] = {}
         self._stops = 0  # how many reasons there are for the clocks to stand still
 
@@ -104,7 +107,7 @@ class OurCalls:
         elif waiter is Stray.LATE:
             logger.debug("dropped the reply to call %.80r: %s", reply.id, waiter.value)
         else:
-            logger.warning("dropped the reply to call %.80r: %s", reply.id, waiter.value)
+            self._complaints.tell("dropped the reply to call %.80r: %s", reply.id, waiter.value)
 
     def fail(self, id: RequestId, error: Exception) -> None:
         """No reply to this call can come; nothing happens if it is over."""

@@ -22,6 +22,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, Raw
 
+from dedalus_mcp.complaints import Complaints
 from dedalus_mcp.excerpt import excerpt
 from dedalus_mcp.jsonrpc import oversized
 from dedalus_mcp.jsonrpc.clock import Timeout
@@ -74,6 +75,7 @@ class Peer:
         "__weakref__",
         "_answers_malformed",
         "_at_end",
+        "_complaints",
         "_exchange",
         "_handler",
         "_ours",
@@ -99,7 +101,8 @@ class Peer:
         self._exchange: Exchange[Waiter, Inbound] = Exchange(
             max_open=limits.max_open, max_running=limits.max_in_flight, mark=mark
         )
-        self._ours = OurCalls(self._exchange)
+        self._complaints = Complaints()
+        self._ours = OurCalls(self._exchange, self._complaints)
         self._theirs = TheirCalls(self._exchange, handler)
         self._at_end: tuple[Callable[[], None], ...] | None = ()  # None once it is closed
 
@@ -165,7 +168,7 @@ class Peer:
         if is_reply and message.id is not None:
             self._ours.settle(message)
         elif not self._answerable(message):
-            logger.warning("dropped a frame that is no message: %s", excerpt(message.error.message))
+            self._complaints.tell("dropped a frame that is no message: %s", excerpt(message.error.message))
         else:
             reply = encode(Failure(message.id, message.error))
             if batch is not None:

@@ -107,14 +107,17 @@ def type_of(value: object) -> str:
 def resolve(schema: Any, definitions: Mapping[str, Any]) -> dict[str, Any]:
     """Return the schema that a reference stands for, and what is beside the reference.
 
-    The schemas true and false come out as schemas that take anything and nothing.
+    The schemas true and false come out as schemas that take anything and nothing, and one that
+    stands for itself as what is beside its references.
     """
     if not is_object(schema):
         return {} if schema else {"enum": []}
-    found = dict(schema)
+    found, followed = dict(schema), set[str]()
     while "$ref" in found:
-        own = {key: value for key, value in found.items() if key != "$ref"}
-        found = {**definitions.get(found["$ref"].rpartition("/")[2], {}), **own}
+        name = str(found.pop("$ref")).rpartition("/")[2]
+        if name not in followed:
+            followed.add(name)
+            found = {**definitions.get(name, {}), **found}
     return found
 
 

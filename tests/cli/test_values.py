@@ -127,6 +127,8 @@ def test_arguments_as_json_are_an_object(text: str) -> None:
         {"$ref": "#/properties/x"},
         {"$ref": "#/$defs/a"},
         {"anyOf": [{"$ref": "#/properties/x"}, {"$ref": "#/properties/x"}]},
+        {"anyOf": [{"$ref": "#/properties/x"}] * 20},
+        {"anyOf": [{"items": {"$ref": "#/properties/x"}}, {"$ref": "#/$defs/a"}] * 1000},
         {"type": 5, "enum": 3, "minimum": "low", "items": []},
         {"type": [None, 3]},
         {"$ref": 7},

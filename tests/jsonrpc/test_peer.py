@@ -10,6 +10,7 @@ import msgspec
 import pytest
 from msgspec import Raw
 
+from dedalus_mcp.complaints import MAX_EACH
 from dedalus_mcp.errors import ConnectionLost, LocalProtocolError, McpError, RemoteProtocolError
 from dedalus_mcp.jsonrpc.inbound import Inbound
 from dedalus_mcp.jsonrpc.peer import Peer
@@ -242,6 +243,16 @@ async def test_client_never_answers_garbage(caplog: pytest.LogCaptureFixture) ->
 
         await wire.send(success(1))
         assert await waiting() == {}
+
+
+async def test_a_flood_of_garbage_is_some_lines_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    """`yes` for a server; replies to calls that were never made are no better."""
+    async with conversing(answers_malformed=False) as (_, wire):
+        for _ in range(1000):
+            await wire.send(b"y", success(99))
+        await wire.quiet()
+
+        assert len(caplog.records) < MAX_EACH + 10
 
 
 @pytest.mark.parametrize("server", [True, False])

@@ -218,6 +218,15 @@ def test_an_unknown_reference_takes_anything() -> None:
     assert resolve({"$ref": "https://example.org/x", "title": "T"}, {}) == {"title": "T"}
 
 
+@pytest.mark.parametrize("name", ["A", "B", "C"])
+def test_a_reference_that_leads_back_to_itself_takes_anything(name: str) -> None:
+    circle = {"A": {"$ref": "#/$defs/A", "title": "T"}, "B": {"$ref": "#/$defs/C"}, "C": {"$ref": "#/$defs/B"}}
+    reference = {"$ref": f"#/$defs/{name}", "title": "T"}
+
+    assert resolve(reference, circle) == {"title": "T"}
+    assert found(1, reference, circle) == []
+
+
 def test_messages_never_repeat_long_names_or_values() -> None:
     assert at("it", "n" * 100) == f"it.{'n' * 40}..."
     assert at("", "\ud800") == "\\ud800"
