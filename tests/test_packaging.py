@@ -107,7 +107,8 @@ def test_the_source_distribution_has_what_its_users_need(built: Path) -> None:
 
     assert {"LICENSE", "README.md", "CHANGELOG.md", "Makefile", "pyproject.toml", "tests/conftest.py"} <= inside
     assert {name.partition("/")[0] for name in inside} <= {
-        "LICENSE", "README.md", "CHANGELOG.md", "Makefile", "SECURITY.md", "CONTRIBUTING.md", "zensical.toml", "PKG-INFO", "pyproject.toml", ".gitignore",
+        "LICENSE", "README.md", "CHANGELOG.md", "Makefile", "PKG-INFO", "pyproject.toml", ".gitignore",
+        "SECURITY.md", "CONTRIBUTING.md", "zensical.toml",
         "dedalus_mcp", "dedalus_mcp_names.pth", "transports", "tests", "benchmarks", "docs", "examples",
     }  # fmt: skip
 
