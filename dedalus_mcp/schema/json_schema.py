@@ -5,7 +5,7 @@
 
 The library is the extra `dedalus-mcp[schema]`; schemas made from signatures do without it.
 
-Layer: L1; imports `faults`, `plain` and `shapes`; jsonschema-rs when there is a schema.
+Layer: L1; imports `effort`, `faults`, `plain` and `shapes`; jsonschema-rs when there is a schema.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
+from dedalus_mcp.schema.effort import Effort
 from dedalus_mcp.schema.faults import at
 from dedalus_mcp.schema.plain import plain
 from dedalus_mcp.schema.shapes import has_more, is_array, is_object
@@ -56,7 +57,7 @@ class JsonSchema:
             ever fetched.
     """
 
-    __slots__ = ("_validator", "published")
+    __slots__ = ("_effort", "_validator", "published")
 
     def __init__(self, schema: Mapping[str, Any], name: str) -> None:
         self.published: dict[str, Any] = plain(schema, name)
@@ -65,6 +66,7 @@ class JsonSchema:
         if _deeper(self.published, MAX_SCHEMA_DEPTH):
             raise ValueError(f"{name} is nested more than {MAX_SCHEMA_DEPTH} levels deep")
         self._validator = _compiled(self.published, name)
+        self._effort = _effort_of(self.published)
 
     def problems(self, value: Any, name: str) -> list[str]:
         """Return what is wrong with a value of JSON: where, and what is legal there.
@@ -78,6 +80,9 @@ class JsonSchema:
         try:
             if self._validator.is_valid(value):  # ten times as fast as finding no errors
                 return []
+            # Whether it fits is found out once for each part; why it does not, for each way there.
+            if self._effort is None or not self._effort.allows(value):
+                return [f"{name}: does not fit the schema; where is too much to be found out"]
             found = self._errors(value)
         except UnicodeEncodeError:
             return [f"{name}: a lone surrogate has no place in JSON"]
@@ -105,6 +110,14 @@ def _compiled(schema: dict[str, Any], name: str) -> Validator:
     except ValueError as error:
         why = str(error).partition("\n")[0]
         raise ValueError(f"{name} cannot be enforced: {why:.{_SHOWN}}") from None
+
+
+def _effort_of(schema: dict[str, Any]) -> Effort | None:
+    """What it takes to find out what is wrong with a value; None if that may be anything."""
+    try:
+        return Effort(schema)
+    except ValueError:
+        return None
 
 
 def _where(path: Sequence[str | int]) -> str:

@@ -6,7 +6,7 @@ connection outlives it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from dedalus_mcp import Form, MCPClient, types
@@ -14,6 +14,7 @@ from dedalus_mcp.client.connecting import Connectable
 from dedalus_mcp.errors import DedalusError
 from dedalus_mcp.types.revisions import MODERN
 from tests.fuzz.judging import allowed
+from tests.fuzz.loop import settled
 from tests.interaction.raw import INFO, Message
 
 __all__ = ("honest", "visit")
@@ -44,12 +45,12 @@ def honest(request: Message) -> Message:
     return {"jsonrpc": "2.0", "id": request["id"], "result": result}
 
 
-async def visit(target: Connectable, reform: Callable[[], None], **settings: Any) -> None:
+async def visit(target: Connectable, lies: list[bytes], **settings: Any) -> None:
     """Connect to a server, use it, see to it that it can be used still, and leave.
 
     Args:
         target: The server.
-        reform: Has it mean well from now on.
+        lies: What it answers to the next requests, before it means well.
         settings: More for `MCPClient.connect`.
     """
     client: MCPClient | None = None
@@ -71,33 +72,36 @@ async def visit(target: Connectable, reform: Callable[[], None], **settings: Any
     if client is None:
         return
     try:
-        await _use(client)
-        reform()
+        await _use(client, lies)
+        lies.clear()
+        await settled()  # what it has begun to say may end what is asked next
         assert client.ended is None, f"the connection is over: {client.ended}"
         await client.ping()
     finally:
         await client.close()
 
 
-async def _use(client: MCPClient) -> None:
-    with allowed(DedalusError, longest=LONGEST):
-        await client.list_tools()
-    for name in ("t", "u"):
+async def _use(client: MCPClient, lies: list[bytes]) -> None:
+    """Make calls, as long as the server does not mean well."""
+    for call in _CALLS:
+        if not lies:
+            return
         with allowed(DedalusError, longest=LONGEST):
-            result = await client.call_tool(name, {"a": 1}, progress=_hear)
-            repr(result.text)
-    with allowed(DedalusError, longest=LONGEST):
-        await client.list_resources()
-    with allowed(DedalusError, longest=LONGEST):
-        await client.subscribe_resource("file:///r")
-    with allowed(DedalusError, longest=LONGEST):
-        await client.read_resource("file:///r")
-    with allowed(DedalusError, longest=LONGEST):
-        await client.get_prompt("p", {"a": "b"})
-    with allowed(DedalusError, longest=LONGEST):
-        await client.complete(types.PromptReference(name="p"), "a", "v")
-    with allowed(DedalusError, longest=LONGEST):
-        await client.set_logging_level("info")
+            repr(await call(client))
+
+
+_CALLS: tuple[Callable[[MCPClient], Awaitable[object]], ...] = (
+    lambda client: client.list_tools(),
+    lambda client: client.call_tool("t", {"a": 1}, progress=_hear),
+    lambda client: client.call_tool("u", {"a": 1}, progress=_hear, raise_on_error=True),
+    lambda client: client.list_resources(),
+    lambda client: client.subscribe_resource("file:///r"),
+    lambda client: client.read_resource("file:///r"),
+    lambda client: client.get_prompt("p", {"a": "b"}),
+    lambda client: client.complete(types.PromptReference(name="p"), "a", "v"),
+    lambda client: client.set_logging_level("info"),
+    lambda client: client.list_resource_templates(),
+)
 
 
 async def _fill_in(form: Form) -> types.ElicitResult:

@@ -26,6 +26,8 @@ PERSON: dict[str, Any] = {
     "x-own": {"title": "kept"},
 }
 
+VAGUE = "x: does not fit the schema; where is too much to be found out"
+
 
 def nested(levels: int) -> Any:
     value: Any = {}
@@ -160,6 +162,27 @@ def test_a_pattern_that_takes_for_ever_elsewhere_takes_no_time() -> None:
     schema = JsonSchema({"pattern": "^(a+)+$"}, "input_schema")
 
     assert schema.problems("a" * 50_000 + "b", "x") == ['x: the value does not match "^(a+)+$"']
+
+
+@pytest.mark.parametrize("keyword", ["allOf", "anyOf", "oneOf"])
+def test_what_is_wrong_with_a_deep_value_is_not_looked_for_where_each_level_doubles_the_work(keyword: str) -> None:
+    """A server may have such a schema in all honesty, and a client send a hundred levels."""
+    again = [{"properties": {"a": {"$ref": "#"}}}, {"properties": {"a": {"$ref": "#"}}}]
+    schema = JsonSchema({"type": "object", keyword: again}, "input_schema")
+
+    assert VAGUE not in schema.problems({"a": 1}, "x")
+    deep: Any = 1
+    for _ in range(100):
+        deep = {"a": deep}
+    assert schema.problems(deep, "x") == [VAGUE]
+
+
+def test_a_schema_whose_effort_cannot_be_told_says_only_whether_a_value_fits() -> None:
+    definitions: dict[str, Any] = {f"d{n}": {"allOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 2} for n in range(12)}
+    schema = JsonSchema({"$defs": {**definitions, "d12": {"type": "string"}}, "$ref": "#/$defs/d0"}, "input_schema")
+
+    assert schema.problems("text", "x") == []
+    assert schema.problems(1, "x") == [VAGUE]
 
 
 @pytest.mark.parametrize("value", [{"a": "\ud800"}, {"\ud800": 1}], ids=["text", "name"])

@@ -71,7 +71,7 @@ def target(data: bytes) -> None:
     async def scene() -> None:
         before = len(asyncio.all_tasks())
         server = _Server(data.split(CUT))
-        await visit(server, server.replies.clear)
+        await visit(server, server.replies)
         await nothing_left(before)
 
     play(scene)

@@ -133,7 +133,7 @@ def target(data: bytes) -> None:
                 auth = ClientCredentialsAuth(client_id="c", client_secret="s", http_client=http)
             make = HttpSse if b"sse" in first else StreamableHttp
             target = make(URL, http_client=http, auth=auth, max_message=2048)
-            await visit(target, web.answers.clear, eras=MemoryEras())
+            await visit(target, web.answers, eras=MemoryEras())
             assert web.tokens_seen_by <= {HOST}
             assert auth is not None or web.asked <= {HOST}
         await nothing_left(before)
