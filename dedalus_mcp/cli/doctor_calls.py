@@ -11,6 +11,7 @@ from typing import Any
 from dedalus_mcp.cli.doctor_answers import Answer, items, maybe_object, members, said
 from dedalus_mcp.cli.doctor_findings import Check, Finding, several
 from dedalus_mcp.cli.doctor_visit import Visit
+from dedalus_mcp.schema.effort import Effort
 from dedalus_mcp.schema.json_schema import JsonSchema
 
 __all__ = ("CHECKS", "call_read_only")
@@ -73,6 +74,8 @@ def _result_faults(tool: Mapping[str, Any], answer: Answer) -> Iterator[str]:
         return
     value = result["structuredContent"]
     try:
-        yield from JsonSchema(output, "outputSchema").problems(value, "structuredContent")
+        schema, effort = JsonSchema(output, "outputSchema"), Effort(output)
+        if effort.allows(value):
+            yield from schema.problems(value, "structuredContent")
     except (ImportError, ValueError, RecursionError):
-        return  # of a schema that is none, another check tells
+        return  # of a schema that is none, another check tells; one that takes for ever tells nothing

@@ -87,6 +87,8 @@ def install(options: argparse.Namespace, variables: Mapping[str, str] | None = N
         return _removed(_place(options, variables), servers, name)
     entry = {"type": "stdio"} if host is not None and host.typed else {}
     entry |= _entry(file, server, options, variables)
+    if not _is_text(json.dumps([name, entry], ensure_ascii=False)):
+        raise Misuse("a name, a path or a value is no UTF-8, and JSON is")
     if options.shows:
         return json.dumps({servers: {name: entry}}, ensure_ascii=False, indent=2)
     path = _place(options, variables)
@@ -106,6 +108,15 @@ def _entry(file: Path, server: str | None, options: argparse.Namespace, variable
     args = [where] if options.script else ["-m", "dedalus_mcp", "run", f"{where}:{server}" if server else where]
     env = _environment(options.env, variables)
     return {"command": _interpreter(options.python), "args": args} | ({"env": env} if env else {})
+
+
+def _is_text(text: str) -> bool:
+    """Whether it can be written: arguments and paths may be any bytes, those that are no text too."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _split(given: str) -> tuple[Path, str | None]:

@@ -25,8 +25,10 @@ def read_text(path: Path) -> str:
 
     Raises:
         OSError: It cannot be read.
-        ValueError: It is too large, or no UTF-8.
+        ValueError: It is too large, no UTF-8, or no regular file: a pipe might be waited for without end.
     """
+    if path.exists() and not path.is_file():
+        raise ValueError("it is no regular file")
     try:
         with path.open("rb") as file:
             content = file.read(MAX_FILE + 1)

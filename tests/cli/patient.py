@@ -26,6 +26,10 @@ OBJECT: Any = {"type": "object"}
 NUMBER = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
 Json = dict[str, Any]
 
+DOUBLED: Json = {f"{level}": {"anyOf": [{"$ref": f"#/$defs/{level + 1}"}] * 2} for level in range(40)}
+ENDLESS = {"type": "object", "properties": {"n": {"$ref": "#/$defs/0"}}, "$defs": DOUBLED | {"40": {"type": "null"}}}
+"""It takes hours to find out that no number fits."""
+
 
 def tools() -> list[Json]:
     return [
@@ -173,6 +177,8 @@ class Model:
             "prompts": [{"name": "p", "arguments": [{"name": "x"}]}],
         }
         listed["tools"][1].update(BROKEN_TOOLS.get(self.fault, {}))
+        if self.fault == "endless":
+            listed["tools"][0]["outputSchema"] = ENDLESS
         if self.fault == "unique-names:arguments":
             listed["prompts"][0]["arguments"] *= 2
         member = "resourceTemplates" if "templates" in method else method.partition("/")[0]

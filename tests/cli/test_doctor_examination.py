@@ -136,6 +136,10 @@ async def test_what_is_broken_over_http_is_found_and_nothing_else(fault: str) ->
     assert bad(findings) == {fault.partition(":")[0]}, told(findings)
 
 
+async def test_a_schema_that_it_takes_hours_to_check_by_holds_nobody_up() -> None:
+    assert told(await examine(Ward("endless"), patience=QUICK, calls=True)) == []
+
+
 def test_every_check_has_a_server_that_breaks_it() -> None:
     found = {fault.partition(":")[0] for fault in (*FAULTS, *FAULTS_OF_HTTP)}
     elsewhere = {"revisions", "messages", "stdout", "older-transport", *(check.id for check in doctor_auth.CHECKS)}

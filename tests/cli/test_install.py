@@ -128,6 +128,14 @@ def test_what_cannot_be_done_is_refused_with_what_is_legal(server: Path, argumen
         run(*arguments)
 
 
+@pytest.mark.parametrize("odd", [["--name", "n\udcff"], ["--env", "A=\udcff"]], ids=["name", "value"])
+def test_bytes_that_are_no_text_are_refused_and_nothing_is_written(server: Path, config: Path, odd: list[str]) -> None:
+    with pytest.raises(Misuse, match="no UTF-8"):
+        run(str(server), "--config", str(config), *odd)
+
+    assert not config.exists()
+
+
 def test_a_host_of_the_project_is_found_by_its_name(server: Path) -> None:
     run("weather.py", "--host", "claude-code")
 

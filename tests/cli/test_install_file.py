@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 import sys
 from pathlib import Path
@@ -59,6 +60,15 @@ def test_what_cannot_be_written_leaves_the_old_file_and_nothing_beside_it(tmp_pa
 
     assert read_text(tmp_path / "a.json") == "old"
     assert len(list(tmp_path.iterdir())) == 1
+
+
+@posix
+def test_what_might_be_waited_for_without_end_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a.json")
+
+    for path in (tmp_path / "a.json", tmp_path):
+        with pytest.raises(ValueError, match="no regular file"):
+            read_text(path)
 
 
 def test_what_is_no_configuration_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

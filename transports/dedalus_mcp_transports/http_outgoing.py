@@ -12,21 +12,19 @@ Layer: L2; imports `errors`, `http_headers` and `http_params` only.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from typing import Any, NamedTuple, cast
 
 import msgspec
 from msgspec import UNSET, Raw
 
+from dedalus_mcp.complaints import Complaints
 from dedalus_mcp.errors import LocalProtocolError, RemoteProtocolError
 from dedalus_mcp.excerpt import excerpt
 from dedalus_mcp_transports.http_headers import encode_value
 from dedalus_mcp_transports.http_params import ANNOTATION, Mirror, mirrored, param_headers
 
 __all__ = ("Outgoing", "Words", "peek")
-
-logger = logging.getLogger("dedalus_mcp")
 
 FIRST_WITH_HEADER = "2025-06-18"
 """The first revision whose clients say in a header what was negotiated (HTTP-47)."""
@@ -146,6 +144,7 @@ class Words:
         self.session: str | None = None
         self.revision: str | None = None
         self.modern = False
+        self._complaints = Complaints()
         self._mirrors: dict[str, tuple[Mirror, ...]] = {}
 
     def headers(self, out: Outgoing) -> dict[str, str]:
@@ -227,7 +226,7 @@ class Words:
         try:
             mirrors = mirrored(tool.inputSchema)
         except ValueError as error:
-            logger.warning("dropped the tool %.80r from the server's list: %s", tool.name, excerpt(error))
+            self._complaints.tell("dropped the tool %.80r from the server's list: %s", tool.name, excerpt(error))
             return False
         if mirrors and len(self._mirrors) < MAX_MIRRORED:
             self._mirrors[tool.name] = mirrors
