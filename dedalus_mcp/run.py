@@ -130,7 +130,7 @@ def _installed(name: str) -> Host | Target | Duplex:
     for point in found.select(name=name):
         made: Host | Target | Duplex = point.load()()
         return made
-    legal = ", ".join(map(repr, ("stdio", "streamable-http", *sorted(found.names))))
+    legal = ", ".join(map(repr, ("stdio", "http", "streamable-http", *sorted(found.names))))
     raise ValueError(f"Unsupported transport {name!r:.80}; legal are {legal}, or a transport object")
 
 

@@ -21,8 +21,8 @@ from dedalus_mcp.cli.talking import add_options, talk
 from dedalus_mcp.cli.terminal import Terminal
 from dedalus_mcp.cli.values import object_of, read_arguments
 from dedalus_mcp.client.client import MCPClient
-from dedalus_mcp.errors import InvalidOutput
-from dedalus_mcp.types import Tool
+from dedalus_mcp.errors import InvalidOutput, McpError
+from dedalus_mcp.types import INVALID_PARAMS, Tool
 
 __all__ = ("add_arguments", "call", "main")
 
@@ -51,6 +51,10 @@ async def call(client: MCPClient, options: argparse.Namespace, terminal: Termina
             result = await client.call_tool(options.tool, arguments, progress=progress)
     except InvalidOutput as error:
         problem, result = error, error.result
+    except McpError as error:
+        if error.code == INVALID_PARAMS and not terminal.json:
+            await _tool(client, options.tool)  # whose error names those that there are
+        raise
     if terminal.json:
         terminal.emit(result)
     else:

@@ -71,7 +71,7 @@ def _main(argv: Sequence[str]) -> int:
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] != "rich":
             raise
-        sys.stderr.write("this command needs an extra: pip install 'dedalus-mcp[cli]'\n")
+        sys.stderr.write(f"error: `{argv[0]}` needs an extra: pip install 'dedalus-mcp[cli]'\n")
         return MISUSED
     status: int = command.main(options)
     return status

@@ -121,6 +121,11 @@ class Questions:
     def _unanswered(self, form: Form) -> ElicitResult:
         names = " ".join(f"--answer {one_line(field.name, 40)}=..." for field in form.fields if _must_be_given(field))
         names = names or f"--answer {one_line(form.fields[0].name, 40)}=..."
+        known = [field.name for field in form.fields]
+        strange = [name for name in self._answers if name not in known]
+        if strange:  # which may be for another question
+            listed = one_line(", ".join(known), 400)
+            self._terminal.note(f"--answer {one_line(strange[0], 40)}: no field of this question, which has {listed}.")
         self._terminal.note(f"Cancelled, since nobody is at a terminal to answer; {names} would.")
         return form.cancel()
 
@@ -164,7 +169,8 @@ class Questions:
             try:
                 return field.parse(line)
             except ValueError as error:
-                self._terminal.note(f"  {error}", "yellow")
+                wrong = f"{one_line(field.title, 80)}: expected yes or no" if field.kind == "boolean" else error
+                self._terminal.note(f"  {wrong}", "yellow")
 
     def _show(self, message: str) -> None:
         self._terminal.note(f"{self.server} asks:", "bold")

@@ -74,6 +74,8 @@ def main(options: argparse.Namespace) -> int:
 def _serve(server: MCPServer, transport: str, settings: dict[str, Any]) -> int:
     if transport == "stdio" and sys.stdin is not None and sys.stdin.isatty():
         sys.stderr.write("Serving over stdio, which is for a client that starts this; --transport http has a URL.\n")
+    if settings.get("workers", 1) > 1:
+        _need_keys(server)
     try:
         server.run(_host(settings) if transport in HTTP else transport)
     except Misuse:
@@ -104,13 +106,29 @@ def _host(settings: dict[str, Any]) -> HttpServer:
         raise Misuse(str(error)) from None
 
 
+def _need_keys(server: MCPServer) -> None:
+    from dedalus_mcp_transports.http_options import KEYS, keys_of_environment  # noqa: PLC0415 - for HTTP alone
+
+    try:
+        keys = server.state_keys or keys_of_environment(os.environ)
+    except ValueError as error:
+        raise Misuse(str(error)) from None
+    if not keys:
+        raise Misuse(
+            f"--workers needs a key that all of them share: {KEYS}, as `python -c "
+            f"'import secrets; print(secrets.token_hex(32))'` makes one, or MCPServer(state_keys=[...])"
+        )
+
+
 def _check(options: argparse.Namespace, settings: dict[str, Any]) -> None:
     if options.transport not in (*HTTP, "stdio"):
         from importlib.metadata import entry_points  # noqa: PLC0415 - loaded where it is used
 
         others = sorted(entry_points(group=ENTRY_POINTS).names)
         if options.transport not in others:
-            raise Misuse(f"--transport is one of {', '.join(('stdio', 'http', *others))}")
+            raise Misuse(
+                f"--transport is one of {', '.join(('stdio', 'http', *others))}; not {options.transport!r:.80}"
+            )
     if options.transport not in HTTP:
         if settings:
             raise Misuse(f"--{next(iter(settings))} goes with --transport http")

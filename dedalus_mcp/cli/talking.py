@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+import os
 import shlex
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
@@ -22,7 +23,7 @@ from dedalus_mcp import __version__
 from dedalus_mcp.cli.exits import DECLINED, DONE, INTERRUPTED, LOST, MISUSED, REFUSED, Misuse
 from dedalus_mcp.cli.harmless import one_line
 from dedalus_mcp.cli.questions import Questions
-from dedalus_mcp.cli.target import add_target, opened
+from dedalus_mcp.cli.target import TOKEN, add_target, opened
 from dedalus_mcp.cli.terminal import Terminal, standard_terminal
 from dedalus_mcp.client.client import MCPClient
 from dedalus_mcp.client.connecting import Connectable
@@ -141,7 +142,7 @@ async def talking(
     except BrokenPipeError:  # of our own stdout: nobody reads it any more
         raise
     except (DedalusError, OSError) as error:
-        status = _failed(error, terminal)
+        status = _failed(error, terminal, has_token=bool(options.bearer or os.environ.get(TOKEN)))
     finally:
         logger.removeHandler(heard)
     return DECLINED if questions.declined and status in (DONE, REFUSED) else status
@@ -212,7 +213,7 @@ async def _set_level(client: MCPClient, level: LoggingLevel | None) -> None:
         await client.set_logging_level(level)
 
 
-def _failed(error: Exception, terminal: Terminal) -> int:
+def _failed(error: Exception, terminal: Terminal, *, has_token: bool) -> int:
     if isinstance(error, McpError):
         if terminal.json:
             terminal.emit({"error": error.error})
@@ -222,11 +223,20 @@ def _failed(error: Exception, terminal: Terminal) -> int:
     # What a program has said on its stderr was shown when it did, unless nothing was to be.
     terminal.fail(text if terminal.quiet else text.partition(_LAST_WORDS)[0])
     if isinstance(error, AuthRequiredError):
-        terminal.note("the server wants a token: --sign-in, --bearer, or the variable DEDALUS_MCP_TOKEN")
+        terminal.note(_about_token(has_token=has_token))
     if isinstance(error, LocalProtocolError):  # what was typed cannot be said
         return MISUSED
     is_lost = isinstance(error, ConnectionLost | MCPConnectionError | RequestTimeout | OSError)
     return LOST if is_lost else REFUSED
+
+
+def _about_token(*, has_token: bool) -> str:
+    ways = f"--sign-in, --bearer, or the variable {TOKEN}"
+    return (
+        f"the server refused the token that it got; another: {ways}"
+        if has_token
+        else f"the server wants a token: {ways}"
+    )
 
 
 def log_line(params: LoggingMessageNotificationParams) -> str:

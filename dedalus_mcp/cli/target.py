@@ -25,13 +25,15 @@ from dedalus_mcp.client.configuration import HttpEntry, entry_of, read_configura
 from dedalus_mcp.client.connecting import Connectable
 from dedalus_mcp.reaching import target_of
 
-__all__ = ("add_target", "opened")
+__all__ = ("TOKEN", "add_target", "opened")
 
 TOKEN = "DEDALUS_MCP_TOKEN"
 """The environment variable with the token for a URL."""
 
 _FILE = re.compile(r"(?P<path>.+\.py)(?::(?P<name>[A-Za-z_][\w.]*))?")
 _ENTRY = re.compile(r"(?P<path>.+\.json):(?P<name>.+)")
+_BARE_URL = re.compile(r"(?:localhost|[\w.-]+:\d+)(?:/\S*)?")
+"""A URL whose scheme was forgotten."""
 _MODULE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*:[A-Za-z_][\w.]*")
 
 
@@ -120,6 +122,8 @@ def _entry(path: str, name: str, stderr: Callable[[str], object] | None) -> Conn
         if name not in entries:
             raise Misuse(f"{path!r:.200} has no server {name!r:.80}; there are {', '.join(entries) or 'none'}")
         target = target_of(entries[name])
+    except FileNotFoundError:
+        raise Misuse(f"there is no file {path!r:.200}") from None
     except (OSError, TypeError, ValueError) as error:
         raise Misuse(str(error)) from None
     if isinstance(target, StdioServer):
@@ -132,6 +136,8 @@ def _words(given: str | list[str]) -> list[str]:
         words = shlex.split(given) if isinstance(given, str) else given
     except ValueError as error:
         raise Misuse(f"the command {given!r:.80} cannot be read: {error}") from None
+    if isinstance(given, str) and _BARE_URL.fullmatch(given):
+        raise Misuse(f"{given!r:.200} is no command; a URL begins with http:// or https://")
     if not words:
         raise Misuse("the command is empty: a target is a URL, a file or a command")
     return words

@@ -32,6 +32,7 @@ T = TypeVar("T")
 C = TypeVar("C", bound=type[Any])
 
 _NULL = {"type": "null"}
+_LEGAL = "a field is a str, int, float, bool, date, Literal or Enum, or a list of the last two, or optional"
 
 
 class TypedForm(Generic[T]):
@@ -68,7 +69,8 @@ class TypedForm(Generic[T]):
             }
             self.form = RequestedForm(self.schema)
         except (NameError, TypeError, McpError) as error:
-            raise TypeError(f"{name} makes no form: {error}{_hint(annotation)}") from error
+            known = f"; {_LEGAL}" if "Unsupported schema type" in str(error) else ""
+            raise TypeError(f"{name} makes no form: {error}{known}{_hint(annotation)}") from error
 
     def build(self, content: Any) -> T:
         """Return the instance that accepted content makes.

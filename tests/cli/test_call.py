@@ -10,6 +10,8 @@ import anyio
 import pytest
 
 from dedalus_mcp import Context, MCPServer, tool, types
+from dedalus_mcp.errors import AuthRequiredError
+from dedalus_mcp.transport import Duplex
 from dedalus_mcp.types.revisions import REVISIONS
 from tests.cli.desk import desk
 from tests.cli.playing import play
@@ -90,13 +92,11 @@ async def test_a_failed_tool_ends_the_program_with_1_and_its_words_obey_nobody()
 
 
 async def test_so_does_an_error_of_the_server_which_is_json_where_json_was_asked_for() -> None:
-    plain = await play(desk(), "call", "@", "nothing")
+    plain = await play(MCPServer("bare"), "prompt", "@", "nothing")
     as_json = await play(desk(), "call", "@", "nothing", "--json")
 
-    assert (plain.status, plain.out) == (1, "")
-    assert plain.err.startswith("error: ")
-    assert plain.err.endswith("(-32602)\n")
-    assert json.loads(as_json.out)["error"]["code"] == -32602
+    assert (plain.status, plain.out, plain.err) == (1, "", "error: Method not found: prompts/get (-32601)\n")
+    assert (as_json.status, json.loads(as_json.out)["error"]["code"]) == (1, -32602)
 
 
 @pytest.mark.parametrize(
@@ -106,6 +106,7 @@ async def test_so_does_an_error_of_the_server_which_is_json_where_json_was_asked
         (["add", "b=1"], "error: a: required, expected integer\n"),
         (["add", "c=1", "a=1"], "error: c: no such argument; legal: a, b\n"),
         (["nothing", "a=1"], "error: no tool 'nothing'; there are add, echo, fail, work, picture_of\n"),
+        (["nothing"], "error: no tool 'nothing'; there are add, echo, fail, work, picture_of\n"),
         (["add", "a=1", "--json-arguments", "{}"], "error: --json-arguments stands for all arguments"),
         (["add", "--json-arguments", "@/not/there"], "error: --json-arguments: "),
         (["echo", "text=\udcff"], "error: 'tools/call' holds half of a surrogate pair"),
@@ -118,6 +119,28 @@ async def test_what_is_not_legal_ends_it_with_2_and_is_explained(argv: list[str]
 
     assert (played.status, played.out) == (2, "")
     assert played.err.startswith(said)
+
+
+class Locked:
+    """A target that refuses whoever comes."""
+
+    async def open(self) -> Duplex:
+        raise AuthRequiredError("[401] Unauthorized")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [([], "the server wants a token: --sign-in"), (["--bearer", "x"], "the server refused the token that it got; ")],
+)
+async def test_whoever_is_not_let_in_hears_whether_a_token_was_missing_or_wrong(
+    options: list[str], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("DEDALUS_MCP_TOKEN", raising=False)
+
+    played = await play(Locked(), "call", "@", "add", *options)
+
+    assert played.status == 3
+    assert said in played.err
 
 
 @pytest.mark.parametrize("revision", REVISIONS[2:])

@@ -81,7 +81,7 @@ def test_without_rich_it_says_in_one_line_what_to_install() -> None:
     done = run("sys.modules['rich'] = None\nsys.exit(main(sys.argv[1:]))", "inspect", "server.py")
 
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "this command needs an extra: pip install 'dedalus-mcp[cli]'\n"
+    assert done.stderr == "error: `inspect` needs an extra: pip install 'dedalus-mcp[cli]'\n"
 
 
 def test_serving_needs_no_rich_and_loads_nothing_of_http() -> None:

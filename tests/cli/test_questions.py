@@ -79,7 +79,7 @@ async def test_nothing_typed_is_the_default_or_leaves_the_field_out() -> None:
         ("name", ["", "a"], "ab", ["An answer is required.", "Service: expected a string, at least 2 characters"]),
         ("replicas", ["0", "many", "2.5"], "3", ["replicas: expected an integer, >= 1, <= 9"]),
         ("mail", ["nobody"], "a@b.example", ["mail: expected a string, in the format email"]),
-        ("sure", ["perhaps"], "y", ["sure: expected true or false"]),
+        ("sure", ["perhaps"], "y", ["sure: expected yes or no"]),
         ("size", ["huge", "3"], "2", ["size: expected one of 's', 'l'"]),
         ("zones", ["eu,us,as", "mars"], "1", ["zones: expected"]),
     ],
@@ -173,6 +173,20 @@ async def test_one_that_is_missing_is_named() -> None:
 
     assert result.action == "cancel"
     assert "--answer note=..." in shown
+
+
+async def test_an_answer_that_no_field_has_is_named_with_the_fields_that_there_are() -> None:
+    result, shown, _ = await asked(form(FIELDS, "name"), None, {"nmae": "api"})
+
+    assert result.action == "cancel"
+    assert "--answer nmae: no field of this question, which has name, mail, replicas, " in shown
+
+
+async def test_a_wrong_yes_or_no_is_explained_in_the_words_of_the_question() -> None:
+    _, shown, _ = await asked(form({"ok": {"type": "boolean"}}, "ok"), ["y", "maybe", "yes", "y"])
+
+    assert "ok (yes or no): " in shown
+    assert "  ok: expected yes or no\n" in shown
 
 
 async def test_at_a_terminal_only_what_was_not_given_is_asked() -> None:

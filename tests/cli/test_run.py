@@ -20,7 +20,7 @@ SERVER = str(ROOT / "examples" / "deploy.py")
         ([SERVER, "--port", "80"], "--port goes with --transport http"),
         ([SERVER, "--host", "::1"], "--host goes with --transport http"),
         ([SERVER, "--reload"], "--reload goes with --transport http: over stdio the program is the connection"),
-        ([SERVER, "--transport", "pigeon"], "--transport is one of stdio, http"),
+        ([SERVER, "--transport", "pigeon"], "--transport is one of stdio, http; not 'pigeon'"),
         ([SERVER, "--transport", "http", "--port", "70000"], "port is a number from 0 to 65535"),
         ([SERVER, "--transport", "http", "--path", "mcp"], "path"),
         (["not/there.py"], "there is no file"),
@@ -34,6 +34,21 @@ def test_what_is_not_legal_ends_it_with_2(argv: list[str], said: str, capfd: pyt
     assert out == ""
     assert err.startswith("error: ")
     assert said in err
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"), [("", "--workers needs a key"), ("short", "DEDALUS_MCP_STATE_KEYS: state_keys[0] has 5 bytes")]
+)
+def test_workers_without_a_key_end_it_with_2_and_no_traceback(
+    keys: str, said: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DEDALUS_MCP_STATE_KEYS", keys)
+
+    assert main(["run", SERVER, "--transport", "http", "--workers", "2"]) == 2
+
+    err = capfd.readouterr().err
+    assert err.startswith(f"error: {said}")
+    assert "Traceback" not in err
 
 
 def test_an_address_that_is_taken_ends_it_with_1(capfd: pytest.CaptureFixture[str]) -> None:

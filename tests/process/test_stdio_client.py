@@ -130,6 +130,11 @@ async def test_a_missing_command_is_named(command: str) -> None:
         await StdioServer(command).open()
 
 
+async def test_arguments_that_were_written_into_the_command_are_said_to_go_elsewhere() -> None:
+    with pytest.raises(FileNotFoundError, match="arguments go into `args`"):
+        await StdioServer("no-such-binary server.py").open()
+
+
 async def test_a_file_that_is_no_program_is_named(tmp_path: Path) -> None:
     (tmp_path / "server.txt").write_text("hello")
     with pytest.raises(PermissionError, match=r"server\.txt"):

@@ -146,7 +146,9 @@ def test_a_class_that_no_form_can_ask_for_is_refused_by_field() -> None:
     class Either:
         it: int | str
 
-    with pytest.raises(TypeError, match="Nested makes no form: Unsupported schema type 'object' for property 'inner'"):
+    with pytest.raises(
+        TypeError, match="Nested makes no form: Unsupported schema type 'object' for property 'inner'; a field is"
+    ):
         TypedForm(Nested)
     with pytest.raises(TypeError, match="Either makes no form: Unsupported schema type 'None' for property 'it'"):
         TypedForm(Either)

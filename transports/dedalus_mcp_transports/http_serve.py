@@ -112,7 +112,7 @@ class HttpServer(Struct, frozen=True, kw_only=True):
         if not self.settings.state_keys:
             raise ValueError(
                 f"workers={self.workers} needs state_keys=[...]: any worker may get the next request of a client, and "
-                "must be able to read what another has given it.  Make one by secrets.token_hex(32), keep it "
+                "must be able to read what another has given it. Make one by secrets.token_hex(32), keep it "
                 "secret, and give it here or by DEDALUS_MCP_STATE_KEYS"
             )
         ready = structs.replace(self, workers=1, settings=structs.replace(self.settings, stateless=True))

@@ -202,7 +202,10 @@ def _start(
     except OSError as error:
         if error.filename is not None and error.filename == cwd:
             raise
-        raise type(error)(error.errno or errno.ENOENT, error.strerror, argv[0]) from None
+        said = error.strerror
+        if isinstance(error, FileNotFoundError) and " " in argv[0]:
+            said = f"{said} (arguments go into `args`, each by itself)"
+        raise type(error)(error.errno or errno.ENOENT, said, argv[0]) from None
 
 
 def _take(stream: IO[bytes] | None) -> int:
