@@ -208,7 +208,7 @@ class Members:
         return member
 
     async def _begun(self, member: Member, room: anyio.CapacityLimiter) -> MCPClient:
-        if not member.is_opening:  # by somebody else, who wants the same
+        if member.client is None and not member.is_opening:  # by somebody else, who wants the same
             member.begin(self._tasks, room, self._open_timeout)
         await member.settled()
         if member.client is None:

@@ -91,9 +91,12 @@ SHELL = re.compile(r"\bos\.(system|popen|startfile)\b|\bsubprocess_shell\b|\bshe
 BROWSER = re.compile(r"\bwebbrowser\b")
 
 
-def test_no_module_starts_a_shell_and_one_a_browser() -> None:
-    """SEC-11, ELIC-23: what opens pages is the host's, but for the page where its user signs in if it says nothing."""
+def test_no_module_starts_a_shell_and_two_a_browser() -> None:
+    """SEC-11, ELIC-23: what opens pages is the host's, which the command line is; but for the page to sign in at."""
     texts = {name: path.read_text() for name, path in modules()}
 
     assert [name for name, text in texts.items() if SHELL.search(text)] == []
-    assert [name for name, text in texts.items() if BROWSER.search(text)] == ["dedalus_mcp.client.auth.redirect"]
+    assert [name for name, text in texts.items() if BROWSER.search(text)] == [
+        "dedalus_mcp.cli.questions",
+        "dedalus_mcp.client.auth.redirect",
+    ]
