@@ -36,7 +36,7 @@ __all__ = ("ServerSession", "Terms", "negotiate")
 DEFAULT_LOG_LEVEL: LoggingLevel = "info"
 
 
-class Terms:
+class Terms(msgspec.Struct, eq=False, gc=False):  # of every modern request, and no part of a cycle
     """What holds between server and client while one request is answered.
 
     Attributes:
@@ -49,24 +49,13 @@ class Terms:
         roots_version: Rises when they change.
     """
 
-    __slots__ = ("capabilities", "client_info", "lasting", "log_level", "revision", "roots", "roots_version")
-
+    revision: str
+    client_info: Implementation | None
+    capabilities: ClientCapabilities
     log_level: LoggingLevel | None
-
-    def __init__(
-        self,
-        revision: str,
-        client_info: Implementation | None,
-        capabilities: ClientCapabilities,
-        log_level: LoggingLevel | None,
-    ) -> None:
-        self.revision = revision
-        self.client_info = client_info
-        self.capabilities = capabilities
-        self.log_level = log_level
-        self.lasting = True
-        self.roots: tuple[Root, ...] | None = None
-        self.roots_version = 0
+    lasting: bool = True
+    roots: tuple[Root, ...] | None = None
+    roots_version: int = 0
 
     def forget_roots(self) -> None:
         """The client has told that its roots have changed."""

@@ -75,10 +75,10 @@ class Peer:
         "__weakref__",
         "_answers_malformed",
         "_at_end",
-        "_complaints",
         "_exchange",
         "_handler",
-        "_ours",
+        "_heard",
+        "_made",
         "_theirs",
         "batches",
         "channel",
@@ -101,10 +101,22 @@ class Peer:
         self._exchange: Exchange[Waiter, Inbound] = Exchange(
             max_open=limits.max_open, max_running=limits.max_in_flight, mark=mark
         )
-        self._complaints = Complaints()
-        self._ours = OurCalls(self._exchange, self._complaints)
+        self._made: OurCalls | None = None  # most conversations over HTTP ask nothing, and hear nothing wrong
+        self._heard: Complaints | None = None
         self._theirs = TheirCalls(self._exchange, handler)
         self._at_end: tuple[Callable[[], None], ...] | None = ()  # None once it is closed
+
+    @property
+    def _ours(self) -> OurCalls:
+        if self._made is None:
+            self._made = OurCalls(self._exchange, self._complaints)
+        return self._made
+
+    @property
+    def _complaints(self) -> Complaints:
+        if self._heard is None:
+            self._heard = Complaints()
+        return self._heard
 
     # What comes in.
 

@@ -6,11 +6,12 @@ Layer: L5.
 from __future__ import annotations
 
 import anyio
+import msgspec
 
 __all__ = ("Turn",)
 
 
-class Turn:
+class Turn(msgspec.Struct, eq=False, gc=False):  # of every response, and no part of a cycle
     """Held by one task at a time, with `async with`; whoever has it does not take it again.
 
     A task that waits may be cancelled: nothing is lost by that.
@@ -19,11 +20,8 @@ class Turn:
         taken: Whether a task has it.
     """
 
-    __slots__ = ("_given_back", "taken")
-
-    def __init__(self) -> None:
-        self.taken = False
-        self._given_back: anyio.Event | None = None  # made by the first who waits
+    taken: bool = False
+    _given_back: anyio.Event | None = None  # made by the first who waits
 
     async def __aenter__(self) -> Turn:
         if not self.take():
