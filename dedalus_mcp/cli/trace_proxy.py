@@ -53,7 +53,7 @@ async def pass_through(server: StdioServer, teller: Teller) -> int:
         teller.mark(ledger, "client", "opened", repr(server))
         try:
             async with anyio.create_task_group() as group:
-                await group.start(_hand_on_sigterm, process)
+                await group.start(_hand_on_sigterm, process, group.cancel_scope)
                 group.start_soon(_from_host, source, process, _Ear("client", ledger, teller))
                 await _from_server(process, sink, _Ear("server", ledger, teller))
                 group.cancel_scope.cancel()
@@ -84,15 +84,21 @@ class _Ear:
                 self._teller.mark(self._ledger, self._sender, "junk", text)
 
 
-async def _hand_on_sigterm(process: Process, *, task_status: TaskStatus[None]) -> None:
-    """Let the server end as it would without us; Ctrl-C reaches it by itself."""
+async def _hand_on_sigterm(process: Process, passing: anyio.CancelScope, *, task_status: TaskStatus[None]) -> None:
+    """Let the server end as it would without us; Ctrl-C reaches it by itself.
+
+    One that has ended may have left others, which hold its stdout: it is not waited for then.
+    """
     if sys.platform == "win32":
         task_status.started()
         return
     with anyio.open_signal_receiver(signal.SIGTERM) as signals:
         task_status.started()
         async for _ in signals:
-            process.terminate()
+            if process.returncode is not None:
+                passing.cancel()
+            with suppress(ProcessLookupError):  # it has ended just now
+                process.terminate()
 
 
 async def _from_host(source: Source, process: Process, ear: _Ear) -> None:
@@ -130,5 +136,6 @@ async def _ended(process: Process) -> int:
     for end in (process.terminate, process.kill):
         with anyio.move_on_after(GRACE):
             return await process.wait()
-        end()
+        with suppress(ProcessLookupError):  # it has ended just now
+            end()
     return await process.wait()

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -93,3 +95,22 @@ def test_sigterm_reaches_the_server_which_ends_as_it_likes() -> None:
 
         assert process.wait(TIMEOUT) == 9
         assert rest == b"bye\n"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGTERM")
+def test_sigterm_ends_the_wait_for_what_a_dead_server_has_left_behind() -> None:
+    command = between("sh", "-c", "sleep 60 & echo $!; exit 4")
+
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=PATHS) as process:
+        assert process.stdout is not None, "piped"
+        left = int(process.stdout.readline())
+        try:
+            for _ in range(TIMEOUT * 10):  # until it is known to be dead
+                process.terminate()
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(0.1)
+                    break
+        finally:
+            os.kill(left, signal.SIGKILL)
+
+        assert process.returncode in (4, 255)  # asyncio loses the code of a child that was looked at as it ended
