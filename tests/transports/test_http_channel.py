@@ -429,6 +429,27 @@ async def test_who_waited_for_a_dead_reader_disturbs_no_other_that_has_come(who:
     assert (second.over, second.faults) == (False, [])
 
 
+async def test_who_is_cancelled_before_a_stream_has_begun_leaves_all_of_it_to_the_next() -> None:
+    """A question whose time runs out takes nothing with it that others have said."""
+    sent: list[Any] = []
+    reads = anyio.Event()
+
+    async def send(message: Any) -> None:
+        await reads.wait()
+        sent.append(message)
+
+    channel = PostChannel(HttpRequest({"headers": []}), send, Form.LATE)
+    channel.send(b'{"n":1}')
+    with anyio.move_on_after(0):
+        await channel.flush()
+    reads.set()
+    channel.send(b'{"n":2}')
+    await channel.flush()
+
+    assert [message["type"] for message in sent] == ["http.response.start", "http.response.body"]
+    assert [b'{"n":%d}' % n in sent[1]["body"] for n in (1, 2)] == [True, True]
+
+
 async def test_a_channel_with_no_log_drops_what_nobody_reads() -> None:
     exchange = Exchange("POST", "/", {}, [])
     channel = a_channel(exchange)

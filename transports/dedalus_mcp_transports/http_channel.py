@@ -316,13 +316,22 @@ class PostChannel:
             self._events.append(sse.event(self.answered.frame))
         chunk, self._events = b"".join(self._events), []
         self.over = self.answered is not None
-        await self._write(chunk, more=self.answered is None)
+        try:
+            await self._write(chunk, more=self.answered is None)
+        except BaseException:
+            if not self._streaming:  # nothing of it went out
+                self._events.insert(0, chunk)
+            raise
 
     async def _write(self, chunk: bytes, *, more: bool) -> None:
         send = self._send  # also if the stream is resumed at another connection meanwhile
         if not self._streaming:
             self._streaming = True
-            await start_stream(send, self.headers)
+            try:
+                await start_stream(send, self.headers)
+            except BaseException:  # whoever flushes may be cancelled, and the next one begins
+                self._streaming = False
+                raise
             log = self._kept()
             if log is not None:
                 chunk = log.begin() + chunk
