@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser, command: Sequence[str] | None
     """Add what the command takes."""
     add_options(parser, command=command, asks=True)
     parser.add_argument("tool", metavar="TOOL", help="its name")
-    parser.add_argument("arguments", nargs="*", metavar="NAME=VALUE", help="its arguments")
+    parser.add_argument("arguments", nargs="*", default=[], metavar="NAME=VALUE", help="its arguments")
     parser.add_argument(
         "--json-arguments", metavar="JSON", help="all arguments as one object; @FILE reads it, and @- from stdin"
     )

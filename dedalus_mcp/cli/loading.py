@@ -88,8 +88,9 @@ def _named(module: ModuleType, place: str, name: str) -> MCPServer:
         found = getattr(found, part, None)
     if isinstance(found, MCPServer):
         return found
-    what = "nothing" if found is None else f"{type(found).__name__}, no MCPServer"
-    raise Misuse(f"{name!r} in {place} is {what}; {_list_of(module)}")
+    if found is None:
+        raise Misuse(f"{place} has no {name!r}; {_list_of(module)}")
+    raise Misuse(f"{name!r} in {place} is {type(found).__name__}, no MCPServer; {_list_of(module)}")
 
 
 def _only(module: ModuleType, place: str) -> MCPServer:
@@ -112,4 +113,4 @@ def _servers(module: ModuleType) -> dict[str, MCPServer]:
 
 def _list_of(module: ModuleType) -> str:
     names = list(_servers(module))[:MAX_NAMED]
-    return f"there are {', '.join(names)}" if names else "there is none"
+    return f"its servers: {', '.join(names)}" if names else "it has no server"

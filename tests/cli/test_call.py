@@ -10,6 +10,7 @@ import anyio
 import pytest
 
 from dedalus_mcp import Context, MCPServer, tool, types
+from dedalus_mcp.cli.program import parsed
 from dedalus_mcp.errors import AuthRequiredError
 from dedalus_mcp.transport import Duplex
 from dedalus_mcp.types.revisions import REVISIONS
@@ -89,6 +90,19 @@ async def test_a_failed_tool_ends_the_program_with_1_and_its_words_obey_nobody()
     played = await play(desk(), "call", "@", "fail")
 
     assert (played.status, played.out, played.err) == (1, "", "error: no \\x1b[2Jluck\n")
+
+
+async def test_a_prompt_that_there_is_not_is_named_with_those_that_there_are() -> None:
+    played = await play(desk(), "prompt", "@", "gret")
+
+    assert (played.status, played.out, played.err) == (2, "", "error: no prompt 'gret'; there are greet\n")
+
+
+def test_only_what_must_be_there_is_said_to_be_missing(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        parsed(["call", "server.py"])
+
+    assert capsys.readouterr().err.endswith("error: the following arguments are required: TOOL\n")
 
 
 async def test_so_does_an_error_of_the_server_which_is_json_where_json_was_asked_for() -> None:

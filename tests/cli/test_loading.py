@@ -43,7 +43,7 @@ def test_one_of_several_is_named(name: str, server: str, tmp_path: Path) -> None
 
 
 def test_of_several_none_is_guessed_and_all_are_named(tmp_path: Path) -> None:
-    with pytest.raises(Misuse, match=r"has several servers; there are server, other: say .*desk\.py:server"):
+    with pytest.raises(Misuse, match=r"has several servers; its servers: server, other: say .*desk\.py:server"):
         load_server(file(tmp_path, TWO))
 
 
@@ -51,9 +51,9 @@ def test_of_several_none_is_guessed_and_all_are_named(tmp_path: Path) -> None:
     ("text", "name", "said"),
     [
         ("x = 1\n", "", "has no MCPServer among its globals"),
-        (TWO, ":number", "'number' in .*desk.py is int, no MCPServer; there are server, other"),
-        (TWO, ":nothing", "'nothing' in .*desk.py is nothing; there are server, other"),
-        ("x = 1\n", ":x.y", "'x.y' in .*desk.py is nothing; there is none"),
+        (TWO, ":number", "'number' in .*desk.py is int, no MCPServer; its servers: server, other"),
+        (TWO, ":nothing", "desk.py has no 'nothing'; its servers: server, other"),
+        ("x = 1\n", ":x.y", "desk.py has no 'x.y'; it has no server"),
     ],
 )
 def test_what_is_no_server_is_said_with_what_there_is(text: str, name: str, said: str, tmp_path: Path) -> None:
