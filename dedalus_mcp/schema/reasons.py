@@ -11,9 +11,10 @@ import msgspec
 
 from dedalus_mcp.schema.faults import at
 
-__all__ = ("reasons",)
+__all__ = ("bound", "reasons")
 
 _PLACE, _END = " - at `$", "`"  # how msgspec says where, behind what was said
+_EXPECTED, _GOT = "Expected `", ", got "  # a type in such ticks, and its bound: never the value
 _LONGEST = 200  # characters of an author's text, which may repeat what a client sent
 _LISTED = 20  # places of one value that are told
 
@@ -33,6 +34,17 @@ def reasons(error: msgspec.ValidationError, name: str) -> list[str]:
         return [f"{_path(place, found['loc'])}: {found['msg']:.{_LONGEST}}" for found in told]
     text = said[:_LONGEST]
     return [f"{place}: {text}"] if text else []
+
+
+def bound(error: msgspec.ValidationError, name: str) -> str:
+    """Return which bound the decoder found to be broken, with the path from `name`: no schema for others may have it.
+
+    What the decoder says of other faults may hold the value, so it is not told.
+    """
+    expected, _, inside = str(error).partition(_PLACE)
+    told = expected.startswith(_EXPECTED) and _GOT not in expected
+    kind = expected.removeprefix(_EXPECTED).replace("`", "", 1)
+    return f"{name}{inside.removesuffix(_END)}: expected {kind:.{_LONGEST}}" if told else f"{name}: does not fit"
 
 
 def _path(place: str, location: tuple[int | str, ...]) -> str:

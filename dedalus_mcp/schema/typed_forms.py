@@ -23,7 +23,7 @@ from dedalus_mcp.schema.forms import MAX_KEPT, RequestedForm
 from dedalus_mcp.schema.local_types import settle_here
 from dedalus_mcp.schema.options import Option, options_of, words
 from dedalus_mcp.schema.publish import publish
-from dedalus_mcp.schema.reasons import reasons
+from dedalus_mcp.schema.reasons import bound, reasons
 from dedalus_mcp.schema.shapes import is_array
 
 __all__ = ("TypedForm", "form", "typed_form")
@@ -85,7 +85,7 @@ class TypedForm(Generic[T]):
         try:
             return cast("T", msgspec.convert({**dict.fromkeys(self._nulls), **accepted}, self._kind, dec_hook=decode))
         except msgspec.ValidationError as error:
-            found = reasons(error, "content") or ["content: does not fit"]
+            found = reasons(error, "content") or [bound(error, "content")]
             raise McpError(INVALID_PARAMS, "; ".join(found)) from None
 
 

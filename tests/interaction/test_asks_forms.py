@@ -153,7 +153,8 @@ async def test_a_form_that_cannot_be_shown_is_refused_at_the_call_by_field(revis
     with anyio.fail_after(PATIENCE):
         async with client(revision) as talking:
             assert text_of(await talking.begin("deep")) == (
-                "-32602 Deep makes no form: Unsupported schema type 'object' for property 'deploy'"
+                "-32602 Deep makes no form: Unsupported schema type 'object' for property 'deploy'; "
+                "a field is a str, int, float, bool, date, Literal or Enum, or a list of the last two, or optional"
             )
             assert text_of(await talking.begin("raw_form", schema={"type": "object"})) == (
                 "-32602 requestedSchema.properties must be a non-empty object"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 import pydantic
+import pytest
 
 from dedalus_mcp.schema.foreign import decode
-from dedalus_mcp.schema.reasons import reasons
+from dedalus_mcp.schema.reasons import bound, reasons
 
 
 class Checked(msgspec.Struct):
@@ -21,6 +22,10 @@ class Checked(msgspec.Struct):
             raise ValueError
         if self.n == 15:
             raise ValueError("no - at `$.x` - at `$" * 100_000)
+
+
+class Bounded(msgspec.Struct):
+    n: Annotated[int, msgspec.Meta(le=5)]
 
 
 class Model(pydantic.BaseModel):
@@ -61,6 +66,16 @@ def test_pydantic_says_no_more_than_can_be_read() -> None:
 def test_no_text_is_no_reason() -> None:
     assert said(Checked, {"n": 14}) == []
     assert said(Checked, {"n": "secret"}) == []
+
+
+def test_of_what_the_decoder_refuses_a_bound_is_told_and_never_the_value() -> None:
+    with pytest.raises(msgspec.ValidationError) as beyond:
+        msgspec.convert([{"n": 9}], list[Bounded])
+    with pytest.raises(msgspec.ValidationError) as other:
+        msgspec.convert([{"n": "secret"}], list[Bounded])
+
+    assert bound(beyond.value, "it") == "it[0].n: expected int <= 5"
+    assert bound(other.value, "it") == "it: does not fit"
 
 
 def test_a_text_that_looks_like_places_is_none_and_takes_no_longer() -> None:

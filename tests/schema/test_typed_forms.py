@@ -128,13 +128,19 @@ def test_content_that_does_not_fit_is_refused(kind: Any, content: Any, message: 
     assert (caught.value.code, caught.value.message) == (INVALID_PARAMS, message)
 
 
-def test_what_only_the_decoder_refuses_is_refused_without_the_value() -> None:
+def test_what_only_the_decoder_refuses_is_refused_with_its_bound_and_without_the_value() -> None:
+    """Forms know no patterns and no bounds that are themselves too much, so the schema does not show them."""
+
     @dataclasses.dataclass
     class Holder:
-        id: Annotated[str, msgspec.Meta(pattern="^a")]
+        id: Annotated[str, msgspec.Meta(pattern="^a")] = "a"
+        price: Annotated[float, msgspec.Meta(gt=0)] = 1
 
-    with pytest.raises(McpError, match=r"^content: does not fit$"):
-        TypedForm(Holder).build({"id": "secret"})
+    form: TypedForm[Holder] = TypedForm(Holder)
+    with pytest.raises(McpError, match=r"^content\.id: expected str matching regex '\^a'$"):
+        form.build({"id": "secret"})
+    with pytest.raises(McpError, match=r"^content\.price: expected float > 0\.0$"):
+        form.build({"price": 0})
 
 
 def test_a_class_that_no_form_can_ask_for_is_refused_by_field() -> None:
