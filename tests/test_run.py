@@ -124,7 +124,7 @@ async def test_a_transport_of_somebody_elses_is_found_by_the_name_that_its_distr
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     monkeypatch.delitem(sys.modules, "carrier_pigeon", raising=False)
 
-    with pytest.raises(ValueError, match="'stdio', .*'pigeon', or a transport object"):
+    with pytest.raises(ValueError, match=r"'stdio', .*'pigeon', or a transport object"):
         await serve(offering(), "swallow")
     with pytest.raises(TypeError, match="Unsupported settings for 'pigeon': port"):
         await serve(offering(), "pigeon", {"port": 1})

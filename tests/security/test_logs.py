@@ -23,7 +23,7 @@ OURS = frozenset(
         "PROGRESS",
         "_name(self._callback)",  # a function of the program's
         "'for good' if is_final else 'for now'",
-        "f'{text} (number %d of such; next is told of number %d)'",  # the text of whoever complains, which is a constant
+        "f'{text} (number %d of such; next is told of number %d)'",  # the text of who complains: a constant
         "text",  # likewise
         "bad",  # a `BadState`: its texts are constants
         "how",  # a process has ended so
