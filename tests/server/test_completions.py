@@ -175,7 +175,6 @@ COUNT = Completion(values=["a", "b"], total=7, hasMore=True)
         (Completion(values=list("abcd"), hasMore=False), Completion(values=["a", "b", "c"], total=4, hasMore=False)),
         (itertools.count(), Completion(values=["0", "1", "2"], hasMore=True)),
     ],
-    ids=repr,
 )
 def test_what_a_completer_returns_becomes_at_most_so_many_suggestions(returned: Any, made: Completion) -> None:
     """COMP-04: the first ones, since they are ranked."""

@@ -387,7 +387,6 @@ def answers(asked: Any) -> dict[str, Any]:
         ({"sampling": answers}, 1),
         ({"roots": []}, 1),
     ],
-    ids=str,
 )
 async def test_a_stream_is_kept_open_where_somebody_listens(handlers: dict[str, Any], gets: int) -> None:
     """HTTP-26, B037: a server is not kept busy for nobody."""

@@ -190,7 +190,7 @@ def test_serving_in_a_thread_leaves_the_signals_alone(caplog: pytest.LogCaptureF
     assert found == ["x", handlers]
 
 
-@pytest.mark.parametrize("transport", ["stdio", HttpServer(), "carrier-pigeon"], ids=str)
+@pytest.mark.parametrize("transport", ["stdio", HttpServer(), "carrier-pigeon"])
 async def test_settings_beside_what_takes_none_are_told(transport: Any) -> None:
     with pytest.raises(TypeError, match=r"Unsupported settings for .*: port; they go with 'streamable-http'"):
         await make().serve(transport, port=1)
