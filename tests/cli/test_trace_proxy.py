@@ -113,5 +113,5 @@ def test_sigterm_ends_the_wait_for_what_a_dead_server_has_left_behind() -> None:
         finally:
             os.kill(left, signal.SIGKILL)
 
-        # asyncio loses the code of a child that was looked at as it ended, and the last SIGTERM may find nobody who hears
+        # asyncio loses the code of a child that was looked at as it ended; the last SIGTERM may find nobody who hears
         assert process.returncode in (4, 255, -signal.SIGTERM)
