@@ -88,11 +88,11 @@ def receive(connection: socket.socket) -> bytes:
     """Read one response that has a `Content-Length`, head and all."""
     data = bytearray()
     while b"\r\n\r\n" not in data:
-        data += connection.recv(1 << 20)
+        data += connection.recv(65536)
     length = LENGTH.search(data)
     end = data.index(b"\r\n\r\n") + 4 + (int(length[1]) if length else 0)
     while len(data) < end:
-        data += connection.recv(1 << 20)
+        data += connection.recv(65536)
     return bytes(data)
 
 
