@@ -16,7 +16,7 @@ from rich.text import Text
 
 from dedalus_mcp.cli.doctor_examination import examine
 from dedalus_mcp.cli.doctor_findings import Finding, Outcome
-from dedalus_mcp.cli.exits import DONE, INTERRUPTED, LOST, MISUSED, REFUSED, Misuse
+from dedalus_mcp.cli.exits import DONE, LOST, MISUSED, REFUSED, Misuse
 from dedalus_mcp.cli.harmless import one_line
 from dedalus_mcp.cli.target import add_target, opened
 from dedalus_mcp.cli.terminal import Terminal, standard_terminal
@@ -51,11 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser, command: Sequence[str] | None
 
 def main(options: argparse.Namespace) -> int:
     """Run the command."""
-    terminal = standard_terminal(json=options.json, quiet=options.quiet)
-    try:
-        return anyio.run(doctor, options, terminal)
-    except KeyboardInterrupt:
-        return INTERRUPTED
+    return anyio.run(doctor, options, standard_terminal(json=options.json, quiet=options.quiet))
 
 
 async def doctor(options: argparse.Namespace, terminal: Terminal) -> int:

@@ -20,7 +20,7 @@ import msgspec
 from rich.text import Text
 
 from dedalus_mcp import StdioServer
-from dedalus_mcp.cli.exits import DONE, INTERRUPTED, LOST, MISUSED, REFUSED, Misuse
+from dedalus_mcp.cli.exits import DONE, LOST, MISUSED, REFUSED, Misuse
 from dedalus_mcp.cli.talking import add_options, talking
 from dedalus_mcp.cli.target import opened
 from dedalus_mcp.cli.terminal import Terminal, standard_terminal
@@ -59,11 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser, command: Sequence[str] | None
 
 def main(options: argparse.Namespace) -> int:
     """Run the command."""
-    terminal = standard_terminal(json=options.json, quiet=options.quiet)
-    try:
-        return anyio.run(trace, options, terminal)
-    except KeyboardInterrupt:
-        return INTERRUPTED
+    return anyio.run(trace, options, standard_terminal(json=options.json, quiet=options.quiet))
 
 
 async def trace(options: argparse.Namespace, terminal: Terminal) -> int:
