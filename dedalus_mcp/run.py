@@ -25,6 +25,7 @@ from anyio.abc import TaskStatus
 
 from dedalus_mcp.jsonrpc.codec import Decoded
 from dedalus_mcp.jsonrpc.duplex import Conversation
+from dedalus_mcp.jsonrpc.messages import RequestId
 from dedalus_mcp.jsonrpc.peer import Peer
 from dedalus_mcp.jsonrpc.tasks import current_loop
 from dedalus_mcp.server.server import MCPServer
@@ -231,6 +232,9 @@ class _HostedConversation:
 
     def take(self, message: Decoded, channel: Channel) -> None:
         self._peer.take(message, channel)
+
+    def runs(self, id: RequestId) -> bool:
+        return self._peer.runs(id)
 
     def lose(self, reason: str) -> None:
         self._peer.lose(reason)

@@ -273,6 +273,10 @@ class Receiver(Protocol):
         """
         ...
 
+    def runs(self, id: RequestId) -> bool:
+        """Whether a call of the client with this id runs."""
+        ...
+
     def lose(self, reason: str) -> None:
         """Nothing can come from the client any more: open calls fail, handlers go on.  Idempotent."""
         ...

@@ -51,6 +51,7 @@ LAYERS = {
     "dedalus_mcp_transports.http_cors": 2,
     "dedalus_mcp_transports.http_failures": 2,
     "dedalus_mcp_transports.http_headers": 2,
+    "dedalus_mcp_transports.http_early": 2,
     "dedalus_mcp_transports.http_mirrors": 2,
     "dedalus_mcp_transports.http_outgoing": 2,
     "dedalus_mcp_transports.http_params": 2,

@@ -161,6 +161,10 @@ class Exchange(Generic[Waiter, Run]):
         """Let a run last: its id stays taken, but it has no part in `max_running` any more."""
         self.lasting |= {run}
 
+    def runs(self, id: RequestId) -> bool:
+        """Whether a call of theirs with this id runs."""
+        return id in self._running
+
     def cancel(self, id: RequestId | None) -> Run | None:
         """Free the id of their running call and return the run to be ended; None if there is none."""
         return None if id is None else self._running.pop(id, None)

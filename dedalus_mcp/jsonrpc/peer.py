@@ -263,6 +263,10 @@ class Peer:
         """Let no time count for any open call of ours, while a person is being asked."""
         return self._ours.clocks_stopped()
 
+    def runs(self, id: RequestId) -> bool:
+        """Whether a call of theirs with this id runs."""
+        return self._exchange.runs(id)
+
     # Calls that last.
 
     @property

@@ -165,6 +165,17 @@ def test_number_and_its_string_are_two_calls() -> None:
     assert exchange.cancel(1) is number
 
 
+def test_a_call_runs_until_it_is_finished_or_cancelled() -> None:
+    exchange, run = books(), object()
+    exchange.accept(1, run)
+    for id in ("1", 2):
+        exchange.accept(id, object())
+    exchange.finish(1, run)
+    exchange.cancel(2)
+
+    assert [exchange.runs(id) for id in (1, "1", 2, 3)] == [False, True, False, False]
+
+
 def test_id_of_a_cancelled_call_is_free_while_its_handler_cleans_up() -> None:
     """B004: and the end of the old call leaves the new one alone."""
     exchange, old, new = books(), object(), object()

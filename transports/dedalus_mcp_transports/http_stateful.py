@@ -24,6 +24,7 @@ from dedalus_mcp.types.revisions import MODERN
 from dedalus_mcp_transports.event_log import EventNotFound
 from dedalus_mcp_transports.http_channel import Form, PostChannel, answer_gone
 from dedalus_mcp_transports.http_classify import VERSION, Refused, Route, legacy_revision, status_of
+from dedalus_mcp_transports.http_early import EarlyCancellations
 from dedalus_mcp_transports.http_headers import accepts
 from dedalus_mcp_transports.http_initialize import InitializeChannel, Initializing
 from dedalus_mcp_transports.http_legacy import LegacySession, SessionStream
@@ -60,6 +61,7 @@ class Stateful:
         self._sessions: Sessions[LegacySession] = Sessions(settings.max_sessions, settings.session_idle_seconds)
         self._sweep = Sweep(self._sessions, lambda session: session.close("the session was not used for too long"))
         self._initializing = Initializing()
+        self._early = EarlyCancellations()
         self._stopped: list[LegacySession] = []
         self._tasks = Tasks()
 
@@ -100,7 +102,15 @@ class Stateful:
             await respond_failure(send, refused.status, refused.failure)
             return
         request.session_id = id
-        await self._in_session(session, request, message, receive, send)
+        wanted = self._early.wanted(id, message)
+        if wanted is None:
+            await respond(send, 202)
+        elif not is_replied_to(wanted):
+            self._early.hear(id, wanted, session.receiver.runs)
+            session.receiver.take(wanted, session.stream)
+            await respond(send, 202)
+        else:
+            await self._answer(session, request, wanted, receive, send)
 
     async def _initialize(self, request: HttpRequest, message: Call, receive: Receive, send: Send) -> None:
         stream, channel = SessionStream(), InitializeChannel(request)
@@ -120,24 +130,20 @@ class Stateful:
         self._sweep.start()
         await channel.respond(send, (SESSION, stream.session_id.encode()))
 
-    async def _in_session(
+    async def _answer(
         self, session: LegacySession, request: HttpRequest, message: Decoded, receive: Receive, send: Send
     ) -> None:
-        if not is_replied_to(message):
-            session.receiver.take(message, session.stream)
-            await respond(send, 202)
-        else:
-            channel = PostChannel(request, send, self._form, make_log=session.make_log)
-            session.begin(channel)
-            session.receiver.take(message, channel)
-            if channel.unsent:
-                await channel.flush()
-            if channel.over:
-                return
-            await one_step()  # most calls need no more than that
-            if not channel.over_for(send):
-                with self._held(request):
-                    await self._read_on(channel, receive, send)
+        channel = PostChannel(request, send, self._form, make_log=session.make_log)
+        session.begin(channel)
+        session.receiver.take(message, channel)
+        if channel.unsent:
+            await channel.flush()
+        if channel.over:
+            return
+        await one_step()  # most calls need no more than that
+        if not channel.over_for(send):
+            with self._held(request):
+                await self._read_on(channel, receive, send)
 
     @contextmanager
     def _held(self, request: HttpRequest) -> Generator[None]:

@@ -26,6 +26,7 @@ from dedalus_mcp.transport import Application, Receiver
 from dedalus_mcp.types import ClientCapabilities
 from dedalus_mcp_transports.http_channel import Form, PostChannel, always_ok, answer_gone
 from dedalus_mcp_transports.http_classify import Refused, Route, legacy_revision
+from dedalus_mcp_transports.http_early import EarlyCancellations
 from dedalus_mcp_transports.http_initialize import InitializeChannel, Initializing
 from dedalus_mcp_transports.http_life import Pulse
 from dedalus_mcp_transports.http_posted import cancellations_in, is_replied_to
@@ -61,6 +62,7 @@ class Stateless:
         self._pulse = pulse
         self._seal = SessionSeal(settings.state_keys)
         self._initializing = Initializing()
+        self._early = EarlyCancellations()
         self._running: Running[_Open] = Running(settings.max_sessions)
 
     def stop(self) -> list[Receiver]:
@@ -91,10 +93,14 @@ class Stateless:
             await respond_failure(send, revision.status, revision.failure)
             return
         request.session_id = id
-        here = self._deliver(request, message)
-        if is_replied_to(message):
+        wanted = self._wanted(id, message)
+        if wanted is None:
+            await respond(send, 202)
+            return
+        here = self._deliver(request, wanted)
+        if is_replied_to(wanted):
             terms = agreed or Terms(revision, None, ClientCapabilities(), DEFAULT_LOG_LEVEL)
-            await self._answer(request, message, terms, receive, send)
+            await self._answer(request, wanted, terms, receive, send)
         elif here:
             await respond(send, 202)
         else:
@@ -117,6 +123,15 @@ class Stateless:
             return
         id = self._seal.seal(receiver.agreed, request.principal, time.time())
         await channel.respond(send, (SESSION, id.encode()))
+
+    def _wanted(self, session: str | None, message: Decoded) -> Decoded | None:
+        """Return what is left of a message without the calls that were cancelled before; None if nothing is."""
+        if session is None:  # ids of calls are no secret: see `Running.open`
+            return message
+        wanted = self._early.wanted(session, message)
+        if wanted is not None and not is_replied_to(wanted):
+            self._early.hear(session, wanted, lambda call: self._running.called(session, call) is not None)
+        return wanted
 
     def _deliver(self, request: HttpRequest, message: Decoded) -> bool:
         """Hand replies and cancellations to the calls they are about; False if one is for another process."""

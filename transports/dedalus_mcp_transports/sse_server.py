@@ -22,6 +22,7 @@ from dedalus_mcp.jsonrpc.messages import Failure, Malformed
 from dedalus_mcp.transport import Application, Receiver
 from dedalus_mcp_transports import sse
 from dedalus_mcp_transports.http_bodies import Bodies
+from dedalus_mcp_transports.http_early import EarlyCancellations
 from dedalus_mcp_transports.http_headers import accepts, is_json
 from dedalus_mcp_transports.http_life import Pulse
 from dedalus_mcp_transports.http_posted import is_replied_to
@@ -70,6 +71,7 @@ class SseServer:
         self._bodies = bodies
         self._pairs: Sessions[_Pair] = Sessions(settings.max_sessions, settings.session_idle_seconds)
         self._sweep = Sweep(self._pairs, lambda pair: pair.close("there was no handshake"))
+        self._early = EarlyCancellations()
         self._stopped: list[_Pair] = []
 
     async def serve(self, request: HttpRequest, receive: Receive, send: Send) -> None:
@@ -143,7 +145,11 @@ class SseServer:
             await refuse(send, 404, INVALID_REQUEST, str(error), message)
             return
         request.session_id = id
-        pair.receiver.take(message, pair.stream.carrying(request))
+        wanted = self._early.wanted(id, message)
+        if wanted is not None:
+            if not is_replied_to(wanted):
+                self._early.hear(id, wanted, pair.receiver.runs)
+            pair.receiver.take(wanted, pair.stream.carrying(request))
         if not pair.held and pair.receiver.revision is not None:  # from its handshake on it lasts as long as its stream
             pair.held = True
             self._pairs.hold(id)
