@@ -82,7 +82,7 @@ async def soak(
 
     Args:
         name: The place.
-        warm: Calls before the first look.
+        warm: Calls before the first look, at least.
         calls: Calls between the two.
         each: Calls in one visit.
         told: Hears now and then how many were made.
@@ -92,7 +92,7 @@ async def soak(
     opening, revision = PLACES[name]
     async with opening(revision) as place:
         visits = Visits(place, each, leaves=leaves)
-        await visits.warm_up(warm)
+        await visits.warm_up(warm, patience)
         await anyio.sleep(patience)
         before = await _at_rest(place)
         made, visited, began = visits.calls, visits.visits, time.monotonic()

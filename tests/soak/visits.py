@@ -7,6 +7,7 @@ visit ──▶ a client comes ──▶ so many calls, several at a time ──
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
@@ -168,13 +169,22 @@ class Visits:
         self.calls = 0
         self.visits = 0
 
-    async def warm_up(self, calls: int) -> None:
-        """Do everything after everything, so that all is loaded that ever will be, and make so many calls."""
+    async def warm_up(self, calls: int, seconds: float) -> None:
+        """Do everything after everything, so that all is loaded that ever will be, and make so many calls.
+
+        Args:
+            calls: So many at least.
+            seconds: And for so long: until the server has as much at once as it ever will, of what it keeps so long.
+                Memory that Python has had for that it hardly ever gives back, so only then it grows no more.
+        """
         async with self._place.client() as client:
             for operation in (*OPERATIONS, *OPERATIONS):
                 await operation(client, self._chance)
         await self._place.abandon()
+        end = time.monotonic() + seconds
         await self.make(calls)
+        while time.monotonic() < end:
+            await self.make(self._each)
 
     async def make(self, calls: int, told: Callable[[int], None] | None = None) -> None:
         """Make so many calls; `told` hears after each visit how many there were."""
