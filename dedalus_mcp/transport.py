@@ -274,7 +274,7 @@ class Receiver(Protocol):
         ...
 
     def runs(self, id: RequestId) -> bool:
-        """Whether a call of the client with this id runs."""
+        """Whether a call with this id is under way, whoever made it."""
         ...
 
     def lose(self, reason: str) -> None:

@@ -162,8 +162,8 @@ class Exchange(Generic[Waiter, Run]):
         self.lasting |= {run}
 
     def runs(self, id: RequestId) -> bool:
-        """Whether a call of theirs with this id runs."""
-        return id in self._running
+        """Whether a call with this id is under way, whoever made it."""
+        return id in self._running or self._number(id) in self._open
 
     def cancel(self, id: RequestId | None) -> Run | None:
         """Free the id of their running call and return the run to be ended; None if there is none."""

@@ -264,7 +264,7 @@ class Peer:
         return self._ours.clocks_stopped()
 
     def runs(self, id: RequestId) -> bool:
-        """Whether a call of theirs with this id runs."""
+        """Whether a call with this id is under way, whoever made it."""
         return self._exchange.runs(id)
 
     # Calls that last.

@@ -176,6 +176,15 @@ def test_a_call_runs_until_it_is_finished_or_cancelled() -> None:
     assert [exchange.runs(id) for id in (1, "1", 2, 3)] == [False, True, False, False]
 
 
+def test_our_own_call_is_under_way_too_until_it_is_settled() -> None:
+    exchange = books()
+    id = exchange.open("waiter")
+
+    assert exchange.runs(id)
+    exchange.settle(id)
+    assert not exchange.runs(id)
+
+
 def test_id_of_a_cancelled_call_is_free_while_its_handler_cleans_up() -> None:
     """B004: and the end of the old call leaves the new one alone."""
     exchange, old, new = books(), object(), object()

@@ -103,6 +103,20 @@ async def test_a_cancellation_that_found_its_call_ends_no_other_of_that_id(*, st
 
 
 @ways
+async def test_a_cancellation_of_our_question_ends_no_call_of_that_id(*, stateless: bool) -> None:
+    """AMB-01: some clients say it so, and the two sides count for themselves."""
+    async with serving(make(), stateless=stateless) as web:
+        client = await web.open("2025-11-25", {"elicitation": {}})
+        asking = client.tool("a", "ask", message="Sure?")
+        question = await asking.message()
+        await client.notify(CANCELLED, requestId=question["id"])
+
+        assert await client.use(question["id"], "echo", text="on") == "on"
+        await client.answer(question["id"], {"action": "decline"})
+        assert (await asking.reply())["id"] == "a"
+
+
+@ways
 async def test_in_a_batch_the_calls_that_were_overtaken_are_left_out(*, stateless: bool) -> None:
     async with serving(make(), stateless=stateless) as web:
         client = await web.open("2025-03-26")

@@ -19,7 +19,7 @@ from typing import TypeGuard
 
 from dedalus_mcp.errors import INTERNAL_ERROR, INVALID_REQUEST
 from dedalus_mcp.jsonrpc.codec import Decoded
-from dedalus_mcp.jsonrpc.messages import Call, Failure, Malformed, Message, Success
+from dedalus_mcp.jsonrpc.messages import Call, Failure, Malformed, Message, RequestId, Success
 from dedalus_mcp.jsonrpc.tasks import one_step
 from dedalus_mcp.session import DEFAULT_LOG_LEVEL, Terms
 from dedalus_mcp.transport import Application, Receiver
@@ -130,8 +130,11 @@ class Stateless:
             return message
         wanted = self._early.wanted(session, message)
         if wanted is not None and not is_replied_to(wanted):
-            self._early.hear(session, wanted, lambda call: self._running.called(session, call) is not None)
+            self._early.hear(session, wanted, lambda call: self._is_under_way(session, call))
         return wanted
+
+    def _is_under_way(self, session: str, id: RequestId) -> bool:
+        return self._running.called(session, id) is not None or self._running.is_from_here(id)
 
     def _deliver(self, request: HttpRequest, message: Decoded) -> bool:
         """Hand replies and cancellations to the calls they are about; False if one is for another process."""
