@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 
 from benchmarks.driver import LARGE, Child, Driver, child_command, in_child
-from benchmarks.http_driver import HttpChild, connections, exchange
+from benchmarks.http_driver import HttpChild, connected, exchange
 from benchmarks.measure import Effort, Row, take
 
 __all__ = ("TITLE", "run")
@@ -37,9 +37,15 @@ def over_http(calls: int, rounds: int) -> list[Row]:
     commands = {"ours": child_command("ours.py", "--http"), "bare": child_command("bare_http.py")}
     children = {who: HttpChild(command) for who, command in commands.items()}
     try:
+        opened = {who: (child, child.open()) for who, child in children.items()}
         return [
-            take(f"HTTP, {words}", "us", {who: partial(_http, child, calls, words) for who, child in each}, rounds)
-            for words, each in (("cpu", children.items()), ("wall", children.items()))
+            take(
+                f"HTTP, {words}",
+                "us",
+                {who: partial(_http, *each, calls, words) for who, each in opened.items()},
+                rounds,
+            )
+            for words in ("cpu", "wall")
         ]
     finally:
         for child in children.values():
@@ -51,13 +57,10 @@ def _stdio(child: Child, calls: int, words: str) -> float:
     return _timed(clock, lambda: in_child(child, Driver(LARGE, calls, 1)), calls)
 
 
-def _http(child: HttpChild, calls: int, words: str) -> float:
+def _http(child: HttpChild, session: bytes, calls: int, words: str) -> float:
     clock = time.perf_counter if words == "wall" else lambda: child.cpu / 1e9
-    opened = connections(child, 1)
-    try:
+    with connected(child, [session]) as opened:
         return _timed(clock, lambda: exchange(child, opened, LARGE, calls, modern=False), calls)
-    finally:
-        opened[0][0].close()
 
 
 def _timed(clock: Callable[[], float], work: Callable[[], object], calls: int) -> float:

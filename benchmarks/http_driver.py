@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 import socket
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from benchmarks.driver import ENVIRONMENT, OPEN, Case
 
-__all__ = ("HttpChild", "connections", "exchange")
+__all__ = ("HttpChild", "connected", "exchange")
 
 SERVING = re.compile(rb"http://([^:]+):(\d+)(\S+)")
 SESSION = re.compile(rb"mcp-session-id: (\S+)", re.IGNORECASE)
@@ -85,20 +86,33 @@ class HttpChild:
 
 
 def receive(connection: socket.socket) -> bytes:
-    """Read one response that has a `Content-Length`, head and all."""
+    """Read one response that has a `Content-Length`, head and all.
+
+    Raises:
+        ConnectionError: The server has closed the connection.
+    """
     data = bytearray()
     while b"\r\n\r\n" not in data:
-        data += connection.recv(65536)
+        data += _more(connection)
     length = LENGTH.search(data)
     end = data.index(b"\r\n\r\n") + 4 + (int(length[1]) if length else 0)
     while len(data) < end:
-        data += connection.recv(65536)
+        data += _more(connection)
     return bytes(data)
 
 
-def connections(child: HttpChild, many: int) -> list[tuple[socket.socket, bytes]]:
-    """Open so many connections, each with a session of its own."""
-    return [(child.connect(), child.open()) for _ in range(many)]
+def _more(connection: socket.socket) -> bytes:
+    data = connection.recv(65536)
+    if not data:
+        raise ConnectionError("the server has closed the connection")
+    return data
+
+
+@contextmanager
+def connected(child: HttpChild, sessions: Sequence[bytes]) -> Generator[list[tuple[socket.socket, bytes]]]:
+    """Open a connection for each of these sessions: one that was kept from sample to sample would be closed as idle."""
+    with ExitStack() as stack:
+        yield [(stack.enter_context(child.connect()), session) for session in sessions]
 
 
 def exchange(
