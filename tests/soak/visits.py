@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 import time
+from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
@@ -20,7 +21,7 @@ from dedalus_mcp.types import CallToolRequestParams, CallToolResult
 from dedalus_mcp.types.methods import TOOLS_CALL
 from tests.interaction.reach import text_of
 from tests.soak.places import MODERN, Place
-from tests.soak.server import DOCUMENT
+from tests.soak.server import DOCUMENT, ROUND_SECONDS
 
 __all__ = ("Visits",)
 
@@ -32,6 +33,8 @@ ABANDONED = 3
 """And after so many one more session is opened and left there."""
 PROCESSES = 20
 """And where a client has a process of its own, it is new so seldom."""
+MAX_LEFT = 100
+"""Calls that are left in the middle of a round, at most, in the time that the server keeps them."""
 
 Operation: TypeAlias = Callable[[MCPClient, random.Random], Awaitable[None]]
 
@@ -166,6 +169,7 @@ class Visits:
         self._each = each
         self._operations = {**OPERATIONS, leave_in_round: 2} if leaves else OPERATIONS
         self._chance = random.Random(seed)
+        self._left: deque[float] = deque()  # when calls were left of late
         self.calls = 0
         self.visits = 0
 
@@ -210,5 +214,16 @@ class Visits:
 
     async def _work(self, client: MCPClient, many: int) -> None:
         for operation in self._chance.choices(list(self._operations), list(self._operations.values()), k=many):
-            await operation(client, self._chance)
+            if operation is not leave_in_round or self._may_leave():
+                await operation(client, self._chance)
             self.calls += 1
+
+    def _may_leave(self) -> bool:
+        """Whether the server has few enough that wait: the most it ever has is no matter of how fast it is."""
+        now = time.monotonic()
+        while self._left and now - self._left[0] > ROUND_SECONDS:
+            self._left.popleft()
+        if len(self._left) == MAX_LEFT:
+            return False
+        self._left.append(now)
+        return True
