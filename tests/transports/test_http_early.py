@@ -55,6 +55,17 @@ def test_a_call_that_was_cancelled_before_it_came_is_not_wanted_the_one_time() -
     assert len(early) == 0
 
 
+def test_what_is_sifted_is_heard_only_where_it_holds_no_call() -> None:
+    early = EarlyCancellations()
+    nothing_runs = ().__contains__
+    beside_a_call = message(cancellation(1), call(2))
+
+    assert early.sift("s", beside_a_call, nothing_runs) is beside_a_call
+    assert len(early) == 0
+    early.sift("s", message(cancellation(1)), nothing_runs)
+    assert early.sift("s", message(call(1)), nothing_runs) is None
+
+
 def test_a_cancellation_whose_call_runs_is_not_kept() -> None:
     early = EarlyCancellations()
     hear(early, "s", [1, 2], running=(1,))

@@ -19,7 +19,7 @@ from typing import TypeAlias
 
 from dedalus_mcp.jsonrpc.codec import Decoded
 from dedalus_mcp.jsonrpc.messages import Call, Malformed, Message, RequestId
-from dedalus_mcp_transports.http_posted import cancellations_in
+from dedalus_mcp_transports.http_posted import cancellations_in, is_replied_to
 
 __all__ = ("KEPT_SECONDS", "MAX_ID", "MAX_KEPT", "EarlyCancellations")
 
@@ -48,6 +48,13 @@ class EarlyCancellations:
 
     def __len__(self) -> int:
         return len(self._kept)
+
+    def sift(self, session: str, message: Decoded, runs: Callable[[RequestId], bool]) -> Decoded | None:
+        """Take what a POST holds before anybody else does: leave out calls as `wanted` does, and `hear` the rest."""
+        left = self.wanted(session, message)
+        if left is not None and not is_replied_to(left):
+            self.hear(session, left, runs)
+        return left
 
     def hear(self, session: str, message: Decoded, runs: Callable[[RequestId], bool]) -> None:
         """Keep the cancellations in a message that holds no calls.

@@ -102,11 +102,10 @@ class Stateful:
             await respond_failure(send, refused.status, refused.failure)
             return
         request.session_id = id
-        wanted = self._early.wanted(id, message)
+        wanted = self._early.sift(id, message, session.receiver.runs)
         if wanted is None:
             await respond(send, 202)
         elif not is_replied_to(wanted):
-            self._early.hear(id, wanted, session.receiver.runs)
             session.receiver.take(wanted, session.stream)
             await respond(send, 202)
         else:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeGuard
 
 from dedalus_mcp.errors import INTERNAL_ERROR, INVALID_REQUEST
@@ -93,7 +94,8 @@ class Stateless:
             await respond_failure(send, revision.status, revision.failure)
             return
         request.session_id = id
-        wanted = self._wanted(id, message)
+        # Without a session nothing is kept, since ids of calls are no secret: see `Running.open`.
+        wanted = message if id is None else self._early.sift(id, message, partial(self._is_under_way, id))
         if wanted is None:
             await respond(send, 202)
             return
@@ -123,15 +125,6 @@ class Stateless:
             return
         id = self._seal.seal(receiver.agreed, request.principal, time.time())
         await channel.respond(send, (SESSION, id.encode()))
-
-    def _wanted(self, session: str | None, message: Decoded) -> Decoded | None:
-        """Return what is left of a message without the calls that were cancelled before; None if nothing is."""
-        if session is None:  # ids of calls are no secret: see `Running.open`
-            return message
-        wanted = self._early.wanted(session, message)
-        if wanted is not None and not is_replied_to(wanted):
-            self._early.hear(session, wanted, lambda call: self._is_under_way(session, call))
-        return wanted
 
     def _is_under_way(self, session: str, id: RequestId) -> bool:
         return self._running.called(session, id) is not None or self._running.is_from_here(id)

@@ -145,10 +145,8 @@ class SseServer:
             await refuse(send, 404, INVALID_REQUEST, str(error), message)
             return
         request.session_id = id
-        wanted = self._early.wanted(id, message)
+        wanted = self._early.sift(id, message, pair.receiver.runs)
         if wanted is not None:
-            if not is_replied_to(wanted):
-                self._early.hear(id, wanted, pair.receiver.runs)
             pair.receiver.take(wanted, pair.stream.carrying(request))
         if not pair.held and pair.receiver.revision is not None:  # from its handshake on it lasts as long as its stream
             pair.held = True
