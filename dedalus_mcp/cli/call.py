@@ -16,8 +16,7 @@ from typing import Any
 
 from dedalus_mcp.cli.blocks import text_of_result
 from dedalus_mcp.cli.exits import DONE, REFUSED, Misuse
-from dedalus_mcp.cli.harmless import one_line
-from dedalus_mcp.cli.talking import add_options, talk
+from dedalus_mcp.cli.talking import add_options, talk, unknown
 from dedalus_mcp.cli.terminal import Terminal
 from dedalus_mcp.cli.values import object_of, read_arguments
 from dedalus_mcp.client.client import MCPClient
@@ -83,8 +82,7 @@ async def _tool(client: MCPClient, name: str) -> Tool:
     for tool in tools:
         if tool.name == name:
             return tool
-    names = one_line(", ".join(tool.name for tool in tools), 400) or "none"
-    raise Misuse(f"no tool {name!r:.80}; there are {names}")
+    raise unknown("tool", name, [tool.name for tool in tools])
 
 
 def _text(given: str) -> str:

@@ -9,9 +9,8 @@ import argparse
 from collections.abc import Sequence
 
 from dedalus_mcp.cli.blocks import text_of
-from dedalus_mcp.cli.exits import DONE, Misuse
-from dedalus_mcp.cli.harmless import one_line
-from dedalus_mcp.cli.talking import add_options, pairs, talk
+from dedalus_mcp.cli.exits import DONE
+from dedalus_mcp.cli.talking import add_options, pairs, talk, unknown
 from dedalus_mcp.cli.terminal import Terminal, cell
 from dedalus_mcp.client.client import MCPClient
 from dedalus_mcp.errors import McpError
@@ -56,4 +55,4 @@ async def prompt(client: MCPClient, options: argparse.Namespace, terminal: Termi
 async def _refuse_unknown(client: MCPClient, name: str) -> None:
     names = [prompt.name for prompt in (await client.list_prompts()).prompts]
     if name not in names:
-        raise Misuse(f"no prompt {name!r:.80}; there are {one_line(', '.join(names), 400) or 'none'}")
+        raise unknown("prompt", name, names)

@@ -41,7 +41,7 @@ from dedalus_mcp.schema.shapes import is_array, is_object
 from dedalus_mcp.types import Implementation, LoggingLevel, LoggingMessageNotificationParams
 from dedalus_mcp.types.revisions import MODERN, REVISIONS
 
-__all__ = ("Work", "add_options", "log_line", "pairs", "talk", "talking")
+__all__ = ("Work", "add_options", "log_line", "pairs", "talk", "talking", "unknown")
 
 TIMEOUT = 60.0
 
@@ -183,6 +183,11 @@ def pairs(given: Sequence[str], what: str) -> dict[str, str]:
             raise Misuse(f"{what} {name:.80} is given twice")
         found[name] = value
     return found
+
+
+def unknown(kind: str, name: str, known: Sequence[str]) -> Misuse:
+    """Return the error that says what there is instead of something unknown: a "tool", a "prompt"."""
+    return Misuse(f"no {kind} {name!r:.80}; there are {one_line(', '.join(known), 400) or 'none'}")
 
 
 def _settings(options: argparse.Namespace, terminal: Terminal, questions: Questions) -> ClientSettings:
