@@ -27,7 +27,7 @@ from dedalus_mcp.jsonrpc.codec import Decoded
 from dedalus_mcp.jsonrpc.duplex import Conversation
 from dedalus_mcp.jsonrpc.messages import RequestId
 from dedalus_mcp.jsonrpc.peer import Peer
-from dedalus_mcp.jsonrpc.tasks import current_loop
+from dedalus_mcp.jsonrpc.tasks import Run, current_loop
 from dedalus_mcp.server.server import MCPServer
 from dedalus_mcp.session import ServerSession, Terms
 from dedalus_mcp.transport import Channel, Duplex, Host, Receiver, Target
@@ -232,6 +232,9 @@ class _HostedConversation:
 
     def take(self, message: Decoded, channel: Channel) -> None:
         self._peer.take(message, channel)
+
+    def lend(self, message: Decoded, channel: Channel) -> Run | None:
+        return self._peer.lend(message, channel)
 
     def runs(self, id: RequestId) -> bool:
         return self._peer.runs(id)

@@ -18,7 +18,7 @@ Layer: L2; imports `codec` and `session` for their types only.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
@@ -270,6 +270,15 @@ class Receiver(Protocol):
         Args:
             message: What `codec.decode` made of it.
             channel: Where everything goes that it causes.
+        """
+        ...
+
+    def lend(self, message: Decoded, channel: Channel) -> Callable[[], Coroutine[Any, Any, None]] | None:
+        """Take one decoded frame, and return what answers the call that it is.  Never raises, never waits.
+
+        Returns:
+            To be run in a task of the host's own, which it is done in: it raises nothing but cancellation.  None
+            for a call that is refused, and for any other frame, which is taken as by `take`.
         """
         ...
 

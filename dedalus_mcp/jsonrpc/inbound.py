@@ -31,7 +31,6 @@ class Inbound:
         method: What is called.
         params: `msgspec.Raw`, or UNSET when the call has none.
         channel: Where everything that belongs to this call goes out.
-        scope: The handler's cancel scope.
         cancelled: Why nobody wants the reply any more; None as long as somebody does.
         finished: Whether the handler is over; nothing of this call may follow its reply.
         batch: The batch that the call came in; None for a call by itself.
@@ -41,6 +40,7 @@ class Inbound:
 
     __slots__ = (
         "_at_cancel",
+        "_scope",
         "batch",
         "cancelled",
         "channel",
@@ -50,7 +50,6 @@ class Inbound:
         "method",
         "params",
         "peer",
-        "scope",
     )
 
     def __init__(self, message: Call, channel: Channel, batch: BatchReply | None, peer: Peer) -> None:
@@ -60,17 +59,27 @@ class Inbound:
         self.channel = channel
         self.batch = batch
         self.peer = peer
-        self.scope = anyio.CancelScope()
+        self._scope: anyio.CancelScope | None = None
         self.end: Callable[[], None] | None = None
         self._at_cancel: tuple[Callable[[], None], ...] = ()
         self.cancelled: str | None = None
         self.finished = False
 
+    @property
+    def scope(self) -> anyio.CancelScope:
+        """The handler's cancel scope."""
+        if self._scope is None:
+            self._scope = anyio.CancelScope()
+            if self.cancelled is not None:
+                self._scope.cancel()
+        return self._scope
+
     def cancel(self, reason: str) -> None:
         """End the handler; no reply will be sent.  The first reason stands."""
         if self.cancelled is None:
             self.cancelled = reason
-            self.scope.cancel()
+            if self._scope is not None:
+                self._scope.cancel()
             for tell in self._at_cancel:
                 tell()
 

@@ -152,6 +152,17 @@ class Peer:
                     self._ours.settle(msgspec.structs.replace(refused, id=item.id, is_reply=True))
             self._take(refused, channel, None)
 
+    def lend(self, message: Decoded, channel: Channel) -> Run | None:
+        """Take one frame, and return what answers the call that it is: to be run in a task of the caller's.
+
+        It is looked into there, too, so a call that waits for its turn holds little; it has its id already, and may be
+        cancelled.  Anything else is taken as by `take`: None, as for a call that is refused.
+        """
+        if isinstance(message, Call):
+            return self._theirs.lend(Inbound(message, channel, None, self))
+        self.take(message, channel)
+        return None
+
     def _take(self, message: Message | Malformed, channel: Channel, batch: BatchReply | None) -> None:
         try:
             match message:

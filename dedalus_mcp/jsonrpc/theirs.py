@@ -90,14 +90,7 @@ class TheirCalls:
 
     def begin(self, call: Inbound) -> None:
         """Begin to answer a call; what needs no task is answered at once."""
-        try:
-            beyond = self._exchange.full and self._handler.frees_others(call)
-            self._exchange.accept(call.id, call, beyond=beyond)
-        except McpError as refused:
-            call.reply(failure(call.id, refused.error))
-            return
-        except ConnectionLost:
-            call.reply(None)
+        if not self._accept(call):
             return
         try:
             answer = self._handler.answer(call)
@@ -108,6 +101,26 @@ class TheirCalls:
             self._tasks.start(partial(self._answer, call, answer), partial(self._ended, call, answer))
         else:
             self._answered(call, self._succeeded(call, answer))
+
+    def lend(self, call: Inbound) -> Run | None:
+        """Begin to answer a call in a task of somebody else's: see `Peer.lend`."""
+        if not self._accept(call):
+            return None
+        self._tasks.hold(call)
+        return partial(self._answer_there, call)
+
+    def _accept(self, call: Inbound) -> bool:
+        """Take its id; if that cannot be, it is replied to."""
+        try:
+            beyond = self._exchange.full and self._handler.frees_others(call)
+            self._exchange.accept(call.id, call, beyond=beyond)
+        except McpError as refused:
+            call.reply(failure(call.id, refused.error))
+            return False
+        except ConnectionLost:
+            call.reply(None)
+            return False
+        return True
 
     def cancel(self, params: Raw) -> bool:
         """Take the params of `notifications/cancelled`; False if they name no call of theirs that runs."""
@@ -186,12 +199,23 @@ class TheirCalls:
             await call.channel.ready()
         self._finish(call, reply)
 
-    async def _answer(self, call: Inbound, answer: CoroutineType[Any, Any, Any]) -> None:
+    async def _answer_there(self, call: Inbound) -> None:
+        try:
+            if call.cancelled is None:
+                await self._answer(call)
+        finally:
+            self._ended(call)
+            self._tasks.let_go(call)
+
+    async def _answer(self, call: Inbound, answer: Any = None) -> None:
+        """Answer a call by what the handler has returned; by what it returns now, where it was not asked yet."""
         reply = None
         try:
             with call.scope:
                 try:
-                    reply = self._succeeded(call, await answer)
+                    if answer is None:
+                        answer = self._handler.answer(call)
+                    reply = self._succeeded(call, (await answer) if _is_coroutine(answer) else answer)
                 except BaseException as error:
                     reply = self._reply_to(call, error)
                     if reply is None:
@@ -229,10 +253,11 @@ class TheirCalls:
         if call.cancelled is None:
             call.reply(reply or failure(call.id, INTERNAL))
 
-    def _ended(self, call: Inbound, answer: CoroutineType[Any, Any, Any]) -> None:
+    def _ended(self, call: Inbound, answer: CoroutineType[Any, Any, Any] | None = None) -> None:
         self._early.pop(call, None)
         self._finish(call, None)
-        answer.close()  # never begun, if the task was cancelled before its first step
+        if answer is not None:
+            answer.close()  # never begun, if the task was cancelled before its first step
         if call.channel.unsent:  # nor could a task that was ended by force send its reply
             self._tasks.start(call.channel.flush, detached=True)
 

@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from msgspec import UNSET, Raw
+from msgspec import UNSET, Raw, UnsetType
 
 from dedalus_mcp.errors import (
     HEADER_MISMATCH,
@@ -52,7 +52,7 @@ from dedalus_mcp.server.sessions import Session
 from dedalus_mcp.server.tools import ToolCall
 from dedalus_mcp.session import ServerSession, Terms
 from dedalus_mcp.types import InitializeResult, RequestParams
-from dedalus_mcp.types.messages import InputResponseRequestParams
+from dedalus_mcp.types.messages import InputResponseRequestParams, Meta
 from dedalus_mcp.types.methods import REQUESTS, ROOTS_LIST_CHANGED
 from dedalus_mcp.types.revisions import LATEST_LEGACY, V2025_03_26, complete, shape
 
@@ -228,13 +228,14 @@ class Answering:
         raw = _NOTHING if call.params is UNSET else call.params
         try:
             params: Any = _decode(call.method, raw)
+            return params, self._terms(call.method, params.meta)
         except (msgspec.DecodeError, RecursionError) as error:
             self._terms(call.method, _meta(raw))  # raises, if that is wrong already
-            why = "nested too deeply" if isinstance(error, RecursionError) else excerpt(error)
+            fault = _fault_of_meta(raw) or error
+            why = "nested too deeply" if isinstance(fault, RecursionError) else excerpt(fault)
             raise McpError(INVALID_PARAMS, f"Invalid params: {why}") from None
-        return params, self._terms(call.method, params.meta)
 
-    def _terms(self, method: str, meta: dict[str, Any] | None) -> Terms:
+    def _terms(self, method: str, meta: Meta | Raw | UnsetType | None) -> Terms:
         """Find the terms of a call; a method with nothing behind it is none (DISC-05)."""
         terms = self.session.terms(method, meta)
         if not self.server.offers(method) or not (method in HANDLED or method in AT_ONCE):
@@ -278,8 +279,17 @@ def _decode(method: str, raw: Raw) -> Any:
     return RequestParams(meta=_meta(raw)) if known is None else known.decode_params(raw)
 
 
-def _meta(raw: Raw) -> dict[str, Any] | None:
+def _meta(raw: Raw) -> Meta | None:
     try:
         return _decode_meta(raw).meta
     except (msgspec.DecodeError, RecursionError):
         return None
+
+
+def _fault_of_meta(raw: Raw) -> Exception | None:
+    """What is wrong about the `_meta`, and where in the params."""
+    try:
+        _decode_meta(raw)
+    except (msgspec.DecodeError, RecursionError) as error:
+        return error
+    return None

@@ -17,6 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
 from anyio import lowlevel
+from msgspec import Raw, UnsetType
 
 from dedalus_mcp.jsonrpc.inbound import Inbound
 from dedalus_mcp.jsonrpc.peer import Peer
@@ -33,7 +34,7 @@ from dedalus_mcp.server.polling import Polling
 from dedalus_mcp.server.progress import EMIT_HZ, ProgressTracker
 from dedalus_mcp.server.progress_telemetry import ProgressTelemetry
 from dedalus_mcp.server.steps import Steps
-from dedalus_mcp.session import Terms
+from dedalus_mcp.session import Terms, read_meta
 from dedalus_mcp.threads import home
 from dedalus_mcp.types import (
     ClientCapabilities,
@@ -110,13 +111,18 @@ class Context(Lifespans[L_co, S_co], Asking, Cancelling, Logs, Polling):
     )
 
     def __init__(
-        self, server: MCPServer, peer: Peer, call: Inbound, terms: Terms, meta: Mapping[str, Any] | None
+        self,
+        server: MCPServer,
+        peer: Peer,
+        call: Inbound,
+        terms: Terms,
+        meta: Mapping[str, Any] | Raw | UnsetType | None,
     ) -> None:
         self._server = server
         self._peer = peer
         self._call = call
         self._terms = terms
-        self._meta = meta or {}
+        self._meta = meta  # most handlers never look at it, and then it need not be read
         self._lifespan = server.lifespan_value  # kept: it is looked up by event loop, and handlers run in threads
         self._loop = current_loop() if server.forwards_logs else None
         self._progress = -math.inf  # the last progress reported
@@ -176,6 +182,8 @@ class Context(Lifespans[L_co, S_co], Asking, Cancelling, Logs, Polling):
     @property
     def meta(self) -> Mapping[str, Any]:
         """The `_meta` of the request."""
+        if self._meta is None or isinstance(self._meta, Raw | UnsetType):
+            self._meta = read_meta(self._meta)
         return self._meta
 
     @property
@@ -183,7 +191,7 @@ class Context(Lifespans[L_co, S_co], Asking, Cancelling, Logs, Polling):
         """The token under which the client wants to hear of progress; None if it does not, or is not there."""
         if self._parked is not None and self._call.finished:  # between two rounds
             return None
-        token: Any = self._meta.get(PROGRESS_TOKEN_KEY)
+        token: Any = self.meta.get(PROGRESS_TOKEN_KEY)
         return token if isinstance(token, (int, str)) and not isinstance(token, bool) else None
 
     @property

@@ -5,9 +5,9 @@ Layer: L4.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
+from inspect import isawaitable, iscoroutinefunction
 from typing import Any
 
 from dedalus_mcp.schema.arguments import Arguments
@@ -40,7 +40,7 @@ class Function:
         ImportError, ValueError: See `GivenArguments`.
     """
 
-    __slots__ = ("_injection", "_inline", "_max_stream", "arguments")
+    __slots__ = ("_injection", "_inline", "_max_stream", "_simple", "arguments")
 
     def __init__(
         self,
@@ -58,6 +58,7 @@ class Function:
         self._injection = Injection(fn) if self.arguments.injected else None
         self._inline = inline or is_async(fn)
         self._max_stream = max_stream
+        self._simple = iscoroutinefunction(fn) and max_stream is None  # what it returns is awaited, and that is all
 
     def run(self, values: dict[str, Any], threads: Threads) -> Awaitable[Any]:
         """Call the function and return what it returns.
@@ -71,7 +72,7 @@ class Function:
             Exception: What the function raised, or what it depends on.
         """
         if self._injection is None:
-            return self._called(values, threads)
+            return self.arguments.call(values) if self._simple else self._called(values, threads)
         return self._injection.call(partial(self._called, threads=threads), values, threads)
 
     async def _called(self, values: dict[str, Any], threads: Threads) -> Any:
@@ -79,7 +80,7 @@ class Function:
             value = self.arguments.call(values)
         else:
             value = await threads.run(partial(self.arguments.call, values))
-        if inspect.isawaitable(value):
+        if isawaitable(value):
             value = await value
         if self._max_stream is not None and (reads_once(value) or comes_later(value)):
             return await gathered(value, threads, self._max_stream)  # here, while what it depends on is there

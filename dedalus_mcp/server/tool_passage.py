@@ -21,6 +21,7 @@ from dedalus_mcp.jsonrpc.codec import encode_value
 from dedalus_mcp.server.context import Context
 from dedalus_mcp.server.middleware import Chain, Incoming
 from dedalus_mcp.server.tools import OnFailure, ToolCall, Tools, arguments_in
+from dedalus_mcp.session import read_meta
 from dedalus_mcp.types import CallToolRequestParams, CallToolResult
 
 __all__ = ("arguments_of", "call_through", "typed")
@@ -41,7 +42,7 @@ def typed(params: Any) -> Any:
         arguments=arguments_of(params.arguments),
         requestState=params.requestState,
         inputResponses=params.inputResponses,
-        meta=params.meta,
+        meta=read_meta(params.meta) or None,
     )
 
 

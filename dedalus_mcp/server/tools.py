@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from msgspec import Raw
+import msgspec
+from msgspec import UNSET, Raw, UnsetType
 
 from dedalus_mcp.errors import INVALID_PARAMS, AskFailed, CapabilityMissing, InvalidArguments, McpError, ToolError
 from dedalus_mcp.jsonrpc.failures import only_mcp_error
@@ -28,7 +29,7 @@ from dedalus_mcp.server.results import described, failed, result_of
 from dedalus_mcp.server.specs import ToolSpec
 from dedalus_mcp.types import CallToolResult, Tool
 from dedalus_mcp.types.content import Block, ResourceLink, UnknownContent
-from dedalus_mcp.types.messages import InputResponseRequestParams
+from dedalus_mcp.types.wire import Wire
 
 if TYPE_CHECKING:
     from dedalus_mcp.server.server import MCPServer
@@ -43,11 +44,18 @@ TAGS_KEY = "dedalus-mcp/tags"
 _NAME = r"[A-Za-z0-9_.-]{1,128}"  # TOOL-04
 
 
-class ToolCall(InputResponseRequestParams, frozen=True, kw_only=True):
-    """The params of `tools/call`, with arguments left as they came: the tool's own decoder reads them."""
+class ToolCall(Wire, frozen=True, kw_only=True):
+    """The params of `tools/call`: see `CallToolRequestParams`.
+
+    The arguments are left as they came, for the tool's own decoder; and so is the `_meta`, which a client
+    nearly always repeats.
+    """
 
     name: str
     arguments: Raw = Raw(b"{}")
+    meta: Raw | UnsetType = msgspec.field(default=UNSET, name="_meta")
+    inputResponses: dict[str, Any] | None = None
+    requestState: str | None = None
 
 
 OnFailure: TypeAlias = Callable[[Exception, Callable[[Exception], CallToolResult]], CallToolResult]
@@ -216,9 +224,9 @@ class Tools:
         self.catalogue.remove(name)
         self._server.bus.publish(changes.TOOLS)
 
-    async def call(
+    def call(
         self, name: str, arguments: Raw | dict[str, Any] | None, on_failure: OnFailure | None = None
-    ) -> CallToolResult:
+    ) -> Coroutine[Any, Any, CallToolResult]:
         """Call a tool.  Whatever it does wrong is told to the model, as an `isError` result.
 
         Args:
@@ -235,16 +243,9 @@ class Tools:
         tool = self._by_name.get(name) if allowed else None
         if tool is None:
             if allowed and (lent := self.catalogue.lent.get(name)) is not None:
-                return await lent.call(arguments, on_failure)
+                return lent.call(arguments, on_failure)
             raise McpError(INVALID_PARAMS, f"Unknown tool: {name:.128}")
-        if tool.enabled is not True and not await self._is_enabled(name, tool):
-            return failed(f'Tool "{name}" is temporarily unavailable')
-        given = arguments_in(arguments) if isinstance(arguments, Raw) else arguments
-        try:
-            values = tool.function.arguments.decode(given)
-        except InvalidArguments as error:
-            return failed(f"Invalid arguments for tool {name!r}: {error}")
-        return await self._run(tool, values, on_failure)
+        return self._call(tool, arguments, on_failure)
 
     def _check_open(self) -> None:
         if self.fixed:
@@ -279,8 +280,17 @@ class Tools:
             return await tool.enabled()
         return tool.enabled if isinstance(tool.enabled, bool) else await tool.enabled.ask(self._server, name)
 
-    async def _run(self, tool: _Registered, values: dict[str, Any], on_failure: OnFailure | None) -> CallToolResult:
+    async def _call(
+        self, tool: _Registered, arguments: Raw | dict[str, Any] | None, on_failure: OnFailure | None
+    ) -> CallToolResult:
         name = tool.definition.name
+        if tool.enabled is not True and not await self._is_enabled(name, tool):
+            return failed(f'Tool "{name}" is temporarily unavailable')
+        given = arguments_in(arguments) if isinstance(arguments, Raw) else arguments
+        try:
+            values = tool.function.arguments.decode(given)
+        except InvalidArguments as error:
+            return failed(f"Invalid arguments for tool {name!r}: {error}")
         try:
             if tool.pace is None:
                 value = await tool.function.run(values, self._server.threads)
@@ -291,6 +301,10 @@ class Tools:
         except Exception as error:  # noqa: BLE001 - the boundary: it becomes the result, and one log entry
             tell = partial(self.failure, name)
             return tell(error) if on_failure is None else on_failure(error, tell)
+        return self._result(tool, value)
+
+    def _result(self, tool: _Registered, value: Any) -> CallToolResult:
+        name = tool.definition.name
         try:
             return result_of(value, tool.returns)
         except ValueError as error:

@@ -204,14 +204,15 @@ def _version_fault(found: str, version: str | None, id: RequestId | None) -> Ref
 
 
 def _name_fault(call: Call, params: _Params, headers: Headers) -> Refused | None:
+    member = NAMED_BY.get(call.method)
+    wanted = None if member is None else getattr(params, member)
     try:
-        method, name = headers.one(METHOD), headers.one(NAME)
-        if method != call.method:
+        if not headers.says(METHOD, call.method) and (method := headers.one(METHOD)) != call.method:
             return _mismatch(call, "Mcp-Method", method)
-        member = NAMED_BY.get(call.method)
-        wanted = None if member is None else getattr(params, member)
-        if isinstance(wanted, str) and (name is None or decode_value(name) != wanted):
-            return _mismatch(call, "Mcp-Name", name)
+        if isinstance(wanted, str) and not headers.says(NAME, wanted):
+            name = headers.one(NAME)
+            if name is None or decode_value(name) != wanted:
+                return _mismatch(call, "Mcp-Name", name)
     except ValueError as error:
         return _refused(HEADER_MISMATCH, f"Header mismatch: {error}", call.id)
     return None

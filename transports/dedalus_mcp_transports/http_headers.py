@@ -21,7 +21,7 @@ __all__ = ("ConflictingHeader", "Headers", "accepts", "decode_value", "encode_va
 _PREFIX, _SUFFIX = "=?base64?", "?="
 # Nothing after a quote is read twice, even where it is never closed: a text full of quotes would take seconds.
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.?)*"?')
-_LONGEST_MEMO = 512  # bytes of an Accept header that is worth remembering; real ones have 30 to 200
+_LONGEST_MEMO = 512  # bytes of a header that is worth remembering; real ones have up to 200
 
 
 class ConflictingHeader(DedalusError, ValueError):
@@ -72,6 +72,10 @@ class Headers:
                 raise ConflictingHeader(name.decode("latin-1"), values)
         return value.decode("latin-1").strip(" \t")
 
+    def says(self, name: bytes, text: str) -> bool:
+        """Whether the header came once, and just as `encode_value` writes this text; others may say the same."""
+        return not self._repeats and self._values.get(name) == (_written(text) if len(text) <= _LONGEST_MEMO else None)
+
     def all(self, name: bytes) -> list[str]:
         """Return every value of the header, in order, without the white space round each."""
         return [value.decode("latin-1").strip(" \t") for each, value in self._pairs if each == name]
@@ -96,6 +100,11 @@ def encode_value(text: str) -> str:
     if _is_plain(text) and text.strip(" ") == text and not looks_encoded:
         return text
     return f"{_PREFIX}{b2a_base64(text.encode(), newline=False).decode()}{_SUFFIX}"
+
+
+@lru_cache(maxsize=1024)  # methods, and the names that are called
+def _written(text: str) -> bytes:
+    return encode_value(text).encode()
 
 
 def decode_value(header: bytes | str) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 from msgspec import UNSET
@@ -27,6 +27,9 @@ __all__ = ("Mirrors",)
 
 logger = logging.getLogger("dedalus_mcp")
 
+# Tools come and go, where they may.
+MAX_KNOWN = 8192
+
 Schema: TypeAlias = Mapping[str, Any]
 
 
@@ -35,6 +38,12 @@ class _Called(msgspec.Struct):
 
 
 _decode_arguments = msgspec.json.Decoder(_Called).decode
+
+
+class _Known(NamedTuple):
+    tool: str
+    schema: Schema
+    mirrors: tuple[Mirror, ...]
 
 
 class Mirrors:
@@ -46,7 +55,7 @@ class Mirrors:
 
     def __init__(self, input_schema: Callable[[str], Schema | None]) -> None:
         self._input_schema = input_schema
-        self._known: dict[str, tuple[Schema, tuple[Mirror, ...]]] = {}
+        self._known: dict[str, _Known] = {}  # by the header: a tool's name is written in two ways at most
 
     def check(self, call: Call, headers: Headers) -> Refused | None:
         """Refuse a `tools/call` whose headers and arguments differ (HTTP-65).
@@ -61,7 +70,7 @@ class Mirrors:
         if name is None:
             return None
         try:
-            mirrors = self._of(decode_value(name))
+            mirrors = self._of(name)
             if not mirrors:
                 return None
             fault = check_params(mirrors, _decode_arguments(call.params).arguments, headers)
@@ -71,14 +80,18 @@ class Mirrors:
             return None
         return Refused(400, Failure(call.id, ErrorData(HEADER_MISMATCH, f"Header mismatch: {fault}")))
 
-    def _of(self, tool: str) -> tuple[Mirror, ...]:
+    def _of(self, name: str) -> tuple[Mirror, ...]:
+        known = self._known.get(name)
+        tool = decode_value(name) if known is None else known.tool
         schema = self._input_schema(tool)
         if schema is None:
             return ()
-        known = self._known.get(tool)
-        if known is None or known[0] is not schema:  # a tool may be replaced by one of the same name
-            known = self._known[tool] = (schema, _mirrored(tool, schema))
-        return known[1]
+        if known is None or known.schema is not schema:  # a tool may be replaced by one of the same name
+            known = _Known(tool, schema, _mirrored(tool, schema))
+            if len(self._known) >= MAX_KNOWN:
+                self._known.clear()
+            self._known[name] = known
+        return known.mirrors
 
 
 def _mirrored(tool: str, schema: Schema) -> tuple[Mirror, ...]:

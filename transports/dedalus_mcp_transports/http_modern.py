@@ -6,9 +6,11 @@ Source: MCP 2026-07-28, basic/transports/streamable-http.
 
 from __future__ import annotations
 
+from functools import partial
+
 from dedalus_mcp.jsonrpc.codec import Decoded
 from dedalus_mcp.jsonrpc.messages import Call
-from dedalus_mcp.jsonrpc.tasks import one_step
+from dedalus_mcp.jsonrpc.tasks import Tasks
 from dedalus_mcp.transport import Application, Receiver
 from dedalus_mcp_transports.http_channel import Form, PostChannel, answer_gone
 from dedalus_mcp_transports.http_classify import status_of
@@ -33,7 +35,8 @@ class Modern:
         self._form = form
         self._pulse = pulse
         self._mirrors = Mirrors(application.input_schema)
-        self._running: dict[Receiver, PostChannel] = {}
+        self._running: dict[PostChannel, Receiver | None] = {}  # none before the first step of its task
+        self._tasks = Tasks()
 
     async def post(self, request: HttpRequest, message: Decoded, receive: Receive, send: Send) -> None:
         """Take a message; a client that leaves cancels its call."""
@@ -45,33 +48,39 @@ class Modern:
             await respond_failure(send, refused.status, refused.failure)
             return
         channel = PostChannel(request, send, self._form, status_of=status_of)
-        receiver = self._application.converse(channel)
-        receiver.take(message, channel)
-        if channel.unsent:
-            await channel.flush()
-        if channel.over:
-            return
-        self._running[receiver] = channel
+        self._running[channel] = None
+        self._tasks.start(partial(self._answer, message, channel))
         try:
-            await one_step()
+            await channel.settle()
             if not channel.over_for(send):  # most calls need no more than that
                 await self._pulse.attend(channel, receive, send)
         finally:  # also when the server ends this task by force
-            del self._running[receiver]
+            receiver = self._running.pop(channel, None)
             left = channel.read_by(send)
             if left:
                 channel.leave()
-                receiver.close("the client closed the stream")
+                if receiver is not None:
+                    receiver.close("the client closed the stream")
         if left:
-            await receiver.idle()
+            if receiver is not None:
+                await receiver.idle()
             await answer_gone(channel, send)
+
+    async def _answer(self, message: Call, channel: PostChannel) -> None:
+        """Answer a call, in a task of its own: all that it takes is made here, since many may wait for their turn."""
+        if channel in self._running:
+            receiver = self._running[channel] = self._application.converse(channel)
+            run = receiver.lend(message, channel)
+            if run is not None:
+                await run()
 
     def stop(self) -> list[Receiver]:
         """Return the conversations that are going on."""
-        return list(self._running)
+        return [receiver for receiver in self._running.values() if receiver is not None]
 
     def close(self, reason: str) -> list[PostChannel]:
         """End the conversations; return the channels on which no reply will come now."""
-        for receiver in self._running:
+        for receiver in self.stop():
             receiver.close(reason)
-        return list(self._running.values())
+        channels, self._running = list(self._running), {}
+        return channels

@@ -12,6 +12,7 @@ import logging
 import os
 from collections.abc import AsyncGenerator, MutableMapping
 from contextlib import asynccontextmanager
+from itertools import chain
 from typing import Any
 
 import anyio
@@ -131,9 +132,7 @@ class HttpApp:
         """Whether the request may go on; if not, it is answered."""
         scope = request.scope
         headers = scope["headers"]
-        size = len(scope["path"]) + len(scope.get("query_string", b""))
-        for name, value in headers:
-            size += len(name) + len(value)
+        size = len(scope["path"]) + len(scope.get("query_string", b"")) + sum(map(len, chain.from_iterable(headers)))
         if len(headers) > self._settings.max_headers or size > self._settings.max_head:
             limits = f"{self._settings.max_headers} headers and {self._settings.max_head} bytes"
             await refuse(send, 431, INVALID_REQUEST, f"The headers are too many or too long; the limits are {limits}")

@@ -18,7 +18,7 @@ from functools import partial
 from dedalus_mcp.errors import INTERNAL_ERROR, INVALID_REQUEST
 from dedalus_mcp.jsonrpc.codec import Decoded
 from dedalus_mcp.jsonrpc.messages import Call
-from dedalus_mcp.jsonrpc.tasks import Tasks, now, one_step
+from dedalus_mcp.jsonrpc.tasks import Tasks, now
 from dedalus_mcp.transport import Application, Receiver, Reply
 from dedalus_mcp.types.revisions import MODERN
 from dedalus_mcp_transports.event_log import EventNotFound
@@ -134,12 +134,10 @@ class Stateful:
     ) -> None:
         channel = PostChannel(request, send, self._form, make_log=session.make_log)
         session.begin(channel)
-        session.receiver.take(message, channel)
-        if channel.unsent:
-            await channel.flush()
-        if channel.over:
-            return
-        await one_step()  # most calls need no more than that
+        run = session.receiver.lend(message, channel)
+        if run is not None:
+            self._tasks.start(run)
+        await channel.settle()  # most calls need no more than that
         if not channel.over_for(send):
             with self._held(request):
                 await self._read_on(channel, receive, send)

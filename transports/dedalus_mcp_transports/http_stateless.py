@@ -21,7 +21,7 @@ from typing import TypeGuard
 from dedalus_mcp.errors import INTERNAL_ERROR, INVALID_REQUEST
 from dedalus_mcp.jsonrpc.codec import Decoded
 from dedalus_mcp.jsonrpc.messages import Call, Failure, Malformed, Message, RequestId, Success
-from dedalus_mcp.jsonrpc.tasks import one_step
+from dedalus_mcp.jsonrpc.tasks import Tasks
 from dedalus_mcp.session import DEFAULT_LOG_LEVEL, Terms
 from dedalus_mcp.transport import Application, Receiver
 from dedalus_mcp.types import ClientCapabilities
@@ -65,6 +65,7 @@ class Stateless:
         self._initializing = Initializing()
         self._early = EarlyCancellations()
         self._running: Running[_Open] = Running(settings.max_sessions)
+        self._tasks = Tasks()
 
     def stop(self) -> list[Receiver]:
         """Return the conversations that are going on."""
@@ -157,13 +158,11 @@ class Stateless:
         taken = [item for item in message if not _is_reply(item)] if isinstance(message, list) else message
         ids = [item.id for item in (taken if isinstance(taken, list) else (taken,)) if isinstance(item, Call)]
         self._running.open(mark, _Open(receiver, channel), request.principal, request.session_id, ids)
-        receiver.take(taken, channel)
-        if channel.unsent:
-            await channel.flush()
-        if channel.over:
-            return
+        run = receiver.lend(taken, channel)
+        if run is not None:
+            self._tasks.start(run)
         try:
-            await one_step()
+            await channel.settle()
             if not channel.over_for(send):
                 await self._pulse.attend(channel, receive, send)
         finally:  # also when the server ends this task by force
