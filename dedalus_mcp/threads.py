@@ -1,8 +1,14 @@
 """Worker threads for sync handlers: bounded, and given up when their call is cancelled.
 
-A thread cannot be stopped.  So a cancelled call leaves at once, and its thread keeps the place
-that it takes until it returns: cancelling calls in a row cannot pile threads up.  A thread that
-waits, for a person to answer, lends its place to others meanwhile.
+    run() ──▶ queue ──▶ worker: as many calls as wait, one after the other ──▶ all that is done, at once
+
+A thread that wakes costs more than most handlers do, and one that has work goes on with the next at no
+cost.  So at most one worker is on its way at any time: when it comes and there is more than it can do at
+once, it asks for another.  Handlers that block get a thread each; short ones share one.
+
+A thread cannot be stopped.  So a cancelled call leaves at once, and its worker keeps the place that it
+takes until the call returns: cancelling calls in a row cannot pile threads up.  A thread that waits, for
+a person to answer, lends its place to others meanwhile.
 
 Layer: L3.
 """
@@ -12,16 +18,20 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import math
+import sys
 import threading
+from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
-from contextlib import asynccontextmanager
-from contextvars import ContextVar
+from contextlib import asynccontextmanager, suppress
+from contextvars import ContextVar, copy_context
+from functools import partial
 from typing import Any, TypeVar
 
 import anyio
 from anyio import from_thread, lowlevel, to_thread
 
 from dedalus_mcp.jsonrpc.loops import PerLoop
+from dedalus_mcp.jsonrpc.tasks import Tasks, signal
 
 __all__ = ("MAX_WAITING", "Threads", "home", "wait")
 
@@ -30,8 +40,8 @@ T = TypeVar("T")
 MAX_WAITING = 100
 """Threads of one pool that may wait without a place; one more keeps its own.  Each is 8 MiB of address space."""
 
-_held: ContextVar[_Place] = ContextVar("dedalus_mcp.threads.held")
-"""The place of the thread that runs a handler."""
+_mine: ContextVar[_Job] = ContextVar("dedalus_mcp.threads.job")
+"""The job that a thread does."""
 
 
 class Threads:
@@ -49,6 +59,11 @@ class Threads:
         """How many run, given-up ones included."""
         return self._pools.here().busy
 
+    @property
+    def queued(self) -> int:
+        """How many wait for a thread."""
+        return self._pools.here().queued
+
     async def run(self, work: Callable[[], Any]) -> Any:
         """Run `work` in a thread, with the caller's context variables, and return what it returns."""
         return await self._pools.here().run(work)
@@ -65,15 +80,15 @@ def wait(awaitable: Awaitable[T]) -> T:
         RuntimeError: This is no worker thread of a handler.
         asyncio.CancelledError: The caller has been cancelled, on whatever event loop.
     """
-    place = _held.get(None)
-    if place is None or place.thread != threading.get_ident():
+    job = _job_here()
+    if job is None:
         if isinstance(awaitable, Coroutine):
             awaitable.close()
         raise RuntimeError(
             "waiting here would stop the event loop, or is not in a handler's thread: `await` it, in an `async def`"
         )
     try:
-        answer = from_thread.run(place.wait, awaitable)
+        answer = from_thread.run(job.wait, awaitable)
     except concurrent.futures.CancelledError as error:  # how asyncio says it in threads, where any `except` takes it
         raise asyncio.CancelledError from error
     if not answer:
@@ -83,30 +98,49 @@ def wait(awaitable: Awaitable[T]) -> T:
 
 def home() -> object | None:
     """Return the event loop that this thread runs a handler for, as `current_loop` does; None elsewhere."""
-    place = _held.get(None)
-    return None if place is None or place.thread != threading.get_ident() else place.loop
+    job = _job_here()
+    return None if job is None else job.pool.loop
+
+
+def _job_here() -> _Job | None:
+    job = _mine.get(None)
+    return job if job is not None and job.thread == threading.get_ident() else None
 
 
 class _Pool:
-    """The threads of one event loop."""
+    """The threads of one event loop; what is not told to be a worker's is called in that loop."""
 
     def __init__(self, size: int, token: lowlevel.EventLoopToken) -> None:
-        self.token = token
-        self.busy = 0
-        self.waiting = 0  # of them, those that have lent their places
+        self.loop = token.native_token
+        self.busy = 0  # jobs that are being done, and whose callers do not know yet that they are
+        self.waiting = 0  # workers that have lent their places
+        native: Any = token.native_token
+        self._soon = getattr(native, "call_soon_threadsafe", None) or native.run_sync_soon
         self._places = anyio.CapacityLimiter(size)
         self._unlimited = anyio.CapacityLimiter(math.inf)  # the places are what limits
+        self._tasks = Tasks()
         self._idle: anyio.Event | None = None
+        self._lock = threading.Lock()  # for what follows
+        self._queue: deque[_Job] = deque()
+        self._done: list[_Job] = []
+        self._coming = False  # a worker is, and has not looked at the queue yet
+        self._asked = False  # the event loop is to look whether one more is needed
+        self._told = False  # the event loop is to look at what is done
+
+    @property
+    def queued(self) -> int:
+        return len(self._queue)
 
     async def run(self, work: Callable[[], Any]) -> Any:
-        place = _Place(self)
-        await self._places.acquire_on_behalf_of(place)
-        self.busy += 1
+        job = _Job(self, work)
+        with self._lock:
+            self._queue.append(job)
+        self._want_worker()
         try:
-            kept = await to_thread.run_sync(place.hold, work, abandon_on_cancel=True, limiter=self._unlimited)
-            return kept[0]
+            await job.over.wait()
         finally:
-            place.leave()
+            self._leave(job)
+        return job.result()
 
     async def idle(self) -> None:
         while self.busy:
@@ -115,84 +149,190 @@ class _Pool:
             await self._idle.wait()
 
     @asynccontextmanager
-    async def lent(self, place: _Place) -> AsyncGenerator[None]:
+    async def lent(self, worker: _Worker) -> AsyncGenerator[None]:
         """Let others have the place meanwhile, unless too many have lent theirs."""
         if self.waiting >= MAX_WAITING:
             yield
             return
         self.waiting += 1
-        place.is_lent = True
-        self._places.release_on_behalf_of(place)
+        worker.has_place = False
+        self._places.release_on_behalf_of(worker)
         try:
             yield
-            await self._places.acquire_on_behalf_of(place)
-            place.is_lent = False
+            await self._places.acquire_on_behalf_of(worker)
+            worker.has_place = True
         finally:
             self.waiting -= 1
 
-    def free(self, place: _Place) -> None:
-        if not place.is_lent:  # one that was cancelled while it waited never got it back
-            self._places.release_on_behalf_of(place)
-        self.busy -= 1
+    def take(self, worker: _Worker) -> _Job | None:
+        """Take the next job; None if there is none, or no place to do it in.  A worker's."""
+        with self._lock:
+            if worker.is_new:
+                worker.is_new = self._coming = False
+            if not (self._queue and worker.has_place):
+                return None
+            job = self._queue.popleft()
+            job.begin(worker)
+            self.busy += 1
+            ask = bool(self._queue) and not (self._coming or self._asked)
+            self._asked = self._asked or ask
+        if ask:
+            self._tell(self._look)
+        return job
+
+    def give_back(self, job: _Job) -> None:
+        """A job is done.  A worker's."""
+        with self._lock:
+            self._done.append(job)
+            tell, self._told = not self._told, True
+        if tell:
+            self._tell(self._deliver)
+
+    def _leave(self, job: _Job) -> None:
+        """The caller has what it waited for, or waits no more."""
+        with self._lock:
+            if job.worker is None and not job.over.is_set():
+                self._queue.remove(job)
+        job.leave()
+
+    def _tell(self, what: Callable[[], None]) -> None:
+        # Told, not asked: a loop that is over would never answer, and the thread never end.
+        with suppress(RuntimeError):  # the event loop is closed, and the pool with it
+            self._soon(what)
+
+    def _look(self) -> None:
+        self._asked = False
+        self._want_worker()
+
+    def _want_worker(self) -> None:
+        with self._lock:
+            if self._coming or not self._queue:
+                return
+            self._coming = True
+        self._tasks.start(partial(self._serve, _Worker(self)), detached=True)
+
+    async def _serve(self, worker: _Worker) -> None:
+        await self._places.acquire_on_behalf_of(worker)
+        worker.has_place = True
+        try:
+            await to_thread.run_sync(worker.work, abandon_on_cancel=True, limiter=self._unlimited)
+        except Exception as error:  # noqa: BLE001 - there is no thread to be had: whoever waits longest is told
+            self._fail_first(worker, error)
+        finally:
+            if worker.has_place:
+                self._places.release_on_behalf_of(worker)
+
+    def _fail_first(self, worker: _Worker, error: Exception) -> None:
+        job = self.take(worker)
+        if job is not None:
+            job.error = error
+            self.give_back(job)
+        self._want_worker()
+
+    def _deliver(self) -> None:
+        with self._lock:
+            done, self._done = self._done, []
+            self._told = False
+            self.busy -= len(done)
+        for job in done:
+            job.over.set()
         if not self.busy and self._idle is not None:
             self._idle.set()
             self._idle = None
 
 
-class _Place:
-    """One place in the pool, freed when both the caller and the thread have left it."""
+class _Worker:
+    """A thread that does jobs, as long as there are any.
+
+    Attributes:
+        has_place: Whether it has one of the places that are there.
+        is_new: Whether it has not looked at the queue yet.
+    """
 
     def __init__(self, pool: _Pool) -> None:
-        self.is_lent = False
-        self.loop: object = pool.token.native_token
-        self.thread: int | None = None
+        self.has_place = False
+        self.is_new = True
         self._pool = pool
-        self._lock = threading.Lock()
-        self._working = False
+
+    def work(self) -> None:
+        """Do them; called in the thread."""
+        while (job := self._pool.take(self)) is not None:
+            job.context.run(job.do)
+            self._pool.give_back(job)
+            del job
+
+
+class _Job:
+    """What one caller wants to be done.
+
+    Attributes:
+        pool: Where.
+        context: The caller's context variables, copied.
+        over: Set when it is done.
+        worker: Who does it; None before it has begun.
+        thread: Which thread that is.
+        error: What it raised.
+    """
+
+    def __init__(self, pool: _Pool, work: Callable[[], Any]) -> None:
+        self.pool = pool
+        self.context = copy_context()
+        self.over = signal()
+        self.worker: _Worker | None = None
+        self.thread: int | None = None
+        self.error: BaseException | None = None
+        self._value: Any = None
+        self._work = work
         self._left = False
         self._waiting: anyio.CancelScope | None = None
 
-    def hold(self, work: Callable[[], Any]) -> tuple[Any]:
-        """Do the work; called in the thread.  What it returns is packed: trio refuses bare coroutines."""
-        with self._lock:
-            if self._left:  # cancelled before the thread began
-                return (None,)
-            self._working = True
+    def begin(self, worker: _Worker) -> None:
+        """It is that worker's now."""
+        self.worker = worker
+
+    def do(self) -> None:
+        """Do it; called in the thread, in its context."""
         self.thread = threading.get_ident()
-        _held.set(self)  # in a copy of the caller's context
+        _mine.set(self)
+        _no_event_loop_here()
         try:
-            return (work(),)
+            self._value = self._work()
+        except BaseException as error:  # noqa: BLE001 - the caller's
+            self.error = error
+
+    def result(self) -> Any:
+        """Return what it returned.
+
+        Raises:
+            BaseException: What it raised.
+        """
+        error, self.error = self.error, None
+        if error is None:
+            return self._value
+        try:
+            raise error
         finally:
-            self._done()
+            del error  # a cycle with its own traceback
 
     async def wait(self, awaitable: Awaitable[T]) -> tuple[T] | tuple[()]:
-        """Wait for it, called in the event loop, without the place; nothing comes back if the caller leaves."""
+        """Wait for it, called in the event loop, without a place; nothing comes back if the caller leaves."""
+        assert self.worker is not None
         with anyio.CancelScope() as self._waiting:  # trio would let it go on without its caller
             if self._left:
                 self._waiting.cancel()
-            async with self._pool.lent(self):
+            async with self.pool.lent(self.worker):
                 return (await awaitable,)
         return ()
 
     def leave(self) -> None:
-        """Let the caller go; called in the event loop."""
+        """Nobody waits for it any more."""
+        self._left = True
         if self._waiting is not None:
             self._waiting.cancel()
-        with self._lock:
-            self._left = True
-            if self._working:
-                return
-        self._pool.free(self)
 
-    def _done(self) -> None:
-        with self._lock:
-            self._working = False
-            if not self._left:
-                return
-        native: Any = self._pool.token.native_token
-        # Told, not asked: a loop that is over would never answer, and the thread never end.
-        soon = getattr(native, "call_soon_threadsafe", None) or native.run_sync_soon
-        try:
-            soon(self._pool.free, self)
-        except RuntimeError:  # the event loop is closed, and the pool with it
-            return
+
+def _no_event_loop_here() -> None:
+    """Undo what the caller's context says of its thread: code that asks would take this one for that."""
+    sniffio = sys.modules.get("sniffio")
+    if sniffio is not None:
+        sniffio.current_async_library_cvar.set(None)

@@ -8,6 +8,7 @@ import contextvars
 import threading
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
+from functools import partial
 
 import anyio
 import pytest
@@ -198,12 +199,89 @@ async def test_a_caller_cancelled_before_its_thread_begins_frees_the_place(monke
         async with anyio.create_task_group() as group:
             group.start_soon(threads.run, lambda: pytest.fail("ran"))
             await wait_all_tasks_blocked()
-            assert threads.busy == 1
             group.cancel_scope.cancel()
 
+    late[0]()
     assert threads.busy == 0
-    assert late[0]() == (None,)
+
+
+async def test_calls_that_block_have_a_thread_each() -> None:
+    threads, together = Threads(5), threading.Barrier(5)
+
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as group:
+            for _ in range(5):
+                group.start_soon(threads.run, partial(together.wait, 10))
+
+
+async def test_short_calls_that_wait_for_a_thread_are_done_by_one() -> None:
+    """It goes on with the next: to wake another for each would cost more than they do."""
+    threads, gate = Threads(1), Gate()
+    done: list[tuple[int, int]] = []
+
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as group:
+            group.start_soon(threads.run, gate.work)
+            await gate.has_begun()
+            for number in range(100):
+                group.start_soon(threads.run, lambda number=number: done.append((number, threading.get_ident())))
+            await wait_all_tasks_blocked()
+            gate.open.set()
+
+    assert sorted(number for number, _ in done) == [*range(100)]
+    assert len({thread for _, thread in done}) <= 2  # the next may be on its way when the first goes on
+
+
+async def test_callers_that_leave_while_they_wait_for_a_thread_leave_nothing() -> None:
+    """Else who makes and cancels calls would fill the memory, as long as all threads are busy."""
+    threads, gate, begun = Threads(1), Gate(), 0
+
+    def work() -> None:
+        nonlocal begun
+        begun += 1
+
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as group:
+            group.start_soon(threads.run, gate.work)
+            await gate.has_begun()
+            async with anyio.create_task_group() as left:
+                for _ in range(100):
+                    left.start_soon(threads.run, work)
+                await wait_all_tasks_blocked()
+                left.cancel_scope.cancel()
+            assert threads.queued == 0
+            group.start_soon(threads.run, work)
+            await wait_all_tasks_blocked()
+            assert threads.queued == 1
+            gate.open.set()
+
+    assert begun == 1
+
+
+async def test_where_no_thread_can_be_had_the_caller_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    threads = Threads(2)
+
+    async def none(*_: object, **__: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patched, anyio.fail_after(10):
+        patched.setattr("dedalus_mcp.threads.to_thread.run_sync", none)
+        for _ in range(3):
+            with pytest.raises(RuntimeError, match="can't start new thread"):
+                await threads.run(lambda: "done")
+
+    assert await threads.run(lambda: "done") == "done"
     assert threads.busy == 0
+
+
+async def test_a_thread_says_of_itself_that_no_event_loop_runs_there() -> None:
+    """Else code that has both kinds, and looks where it is, would take the wrong one."""
+
+    async def inner() -> str:
+        return "run"
+
+    assert await Threads(1).run(lambda: anyio.run(inner)) == "run"
+    assert await Threads(1).run(lambda: asyncio.run(inner())) == "run"
 
 
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])

@@ -165,7 +165,7 @@ class PostChannel:
     @property
     def unsent(self) -> bool:
         """Whether something waits for `flush`, and nobody is about to: see `settle`."""
-        if self.over or self._settling:
+        if self.over or (self._settling and len(self._events) <= 1):  # more than one message may be a flood of them
             return False
         return self.answered is not None or self.unanswered or bool(self._events)
 
