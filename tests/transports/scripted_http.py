@@ -114,6 +114,7 @@ class ScriptedHttp:
         url: Where it is.
         asked: Every request, in order.
         open: How many connections there are now.
+        made: How many were made.
         most: How many there were at once, at most.
     """
 
@@ -124,6 +125,7 @@ class ScriptedHttp:
         self.url = f"http://127.0.0.1:{port}/mcp"
         self.asked: list[Asked] = []
         self.open = 0
+        self.made = 0
         self.most = 0
 
     def count(self, what: str) -> int:
@@ -138,6 +140,7 @@ class ScriptedHttp:
 
     async def serve(self, stream: SocketStream) -> None:
         self.open += 1
+        self.made += 1
         self.most = max(self.most, self.open)
         try:
             async with stream:

@@ -44,6 +44,20 @@ def test_two_different_values_are_refused_when_the_one_is_asked_for() -> None:
     assert headers.one(b"host") == "h"
 
 
+@given(st.text(), st.text() | st.none())
+@example("a" * 600, None)
+@example("a" * 600, "a" * 600)
+@example("=?base64?YQ==?=", "a")
+@example("", None)
+def test_what_a_header_is_said_to_say_is_what_is_read_of_it(text: str, sent: str | None) -> None:
+    """Or it could be taken for a name that it is not (HTTP-54)."""
+    pairs = [] if sent is None else [(b"mcp-name", encode_value(sent).encode())]
+
+    assert not Headers(pairs).says(b"mcp-name", text) or sent == text
+    assert Headers([(b"mcp-name", encode_value(text).encode())]).says(b"mcp-name", text) is (len(text) <= 512)
+    assert not Headers([*pairs, *pairs, (b"mcp-name", b"a"), (b"mcp-name", b"b")]).says(b"mcp-name", text)
+
+
 def test_the_lines_of_a_list_are_one_list() -> None:
     headers = Headers([(b"accept", b"application/json"), (b"host", b"h"), (b"accept", b"text/event-stream")])
 

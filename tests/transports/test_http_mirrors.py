@@ -121,3 +121,19 @@ def test_a_tool_that_is_replaced_mirrors_what_the_new_one_does() -> None:
     tools["mirrored"] = TOOLS["plain"]
 
     assert mirrors.check(asked, headers(mcp_name="mirrored")) is None
+
+
+def test_tools_that_come_and_go_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dedalus_mcp_transports.http_mirrors.MAX_KNOWN", 2)
+    mirrors = Mirrors(lambda _: TOOLS["mirrored"])
+
+    for name in ("a", "b", "c", "a"):
+        call_of = call({"name": name, "arguments": {"region": "eu"}})
+        assert mirrors.check(call_of, headers(mcp_name=name, mcp_param_region="eu")) is None
+        assert mirrors.check(call_of, headers(mcp_name=name, mcp_param_region="us")) is not None
+
+
+def test_a_name_that_comes_twice_is_looked_up_all_the_same() -> None:
+    twice = Headers([(b"mcp-name", b"mirrored"), (b"mcp-name", b"mirrored"), (b"mcp-param-region", b"us")])
+
+    assert Mirrors(TOOLS.get).check(call({"name": "mirrored", "arguments": {"region": "eu"}}), twice) is not None

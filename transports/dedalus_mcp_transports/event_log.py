@@ -153,8 +153,11 @@ class MemoryEventLog:
             self._forget(stream)
 
     def _keep(self, stream: str, data: bytes) -> None:
-        kept = self._streams.setdefault(stream, _Stream())
-        self._streams.move_to_end(stream)
+        kept = self._streams.get(stream)
+        if kept is None:
+            kept = self._streams[stream] = _Stream()
+        else:
+            self._streams.move_to_end(stream)
         kept.events.append((self._number, data))
         self._count(len(data))
         if len(self._streams) > self._max_streams:

@@ -17,6 +17,7 @@ import re
 import ssl
 from collections.abc import Mapping
 from functools import lru_cache
+from http.cookiejar import CookieJar
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
@@ -24,15 +25,13 @@ from anyio.lowlevel import checkpoint
 
 from dedalus_mcp.transport import Duplex
 from dedalus_mcp_transports.http_connection import HttpConnection
+from dedalus_mcp_transports.http_lanes import IDLE_SECONDS, Lanes, OneClient
 from dedalus_mcp_transports.http_sender import Sender, address
 from dedalus_mcp_transports.http_sse import SseConnection
 from dedalus_mcp_transports.http_stream import Reconnect
 from dedalus_mcp_transports.lines import MAX_FRAME
 
 __all__ = ("HttpSse", "StreamableHttp")
-
-# Connections that are kept for later.  How many there may be at once is the number of open calls.
-KEPT_CONNECTIONS = 32
 
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE = re.compile(r"(?:[!-~](?:[ \t!-~]*[!-~])?)?")
@@ -76,15 +75,8 @@ class _Url:
         return f"{address(self.url)} {hashlib.sha256(self.url.encode()).hexdigest()[:16]}"
 
     def _sender(self) -> Sender:
-        owned = self.http_client is None
-        return Sender(
-            _make_client() if owned else self.http_client,
-            self.url,
-            headers=self.headers,
-            auth=self.auth,
-            timeout=self.timeout,
-            owned=owned,
-        )
+        clients = _lanes() if self.http_client is None else OneClient(self.http_client)
+        return Sender(clients, self.url, headers=self.headers, auth=self.auth, timeout=self.timeout)
 
 
 class StreamableHttp(_Url):
@@ -234,11 +226,12 @@ def _legal(name: str, value: str) -> str:
     return name.lower()
 
 
-def _make_client() -> Any:
+def _lanes() -> Lanes:
     import httpx  # noqa: PLC0415 - loaded where it is used
 
-    limits = httpx.Limits(max_connections=None, max_keepalive_connections=KEPT_CONNECTIONS)
-    return httpx.AsyncClient(verify=_tls(), limits=limits)
+    cookies = CookieJar()  # shared: by them, a server's balancer finds the process that has the session
+    limits = httpx.Limits(max_connections=None, keepalive_expiry=IDLE_SECONDS)
+    return Lanes(lambda: httpx.AsyncClient(verify=_tls(), limits=limits, cookies=cookies))
 
 
 @lru_cache(maxsize=1)

@@ -74,7 +74,7 @@ class Headers:
 
     def says(self, name: bytes, text: str) -> bool:
         """Whether the header came once, and just as `encode_value` writes this text; others may say the same."""
-        return not self._repeats and self._values.get(name) == (_written(text) if len(text) <= _LONGEST_MEMO else None)
+        return not self._repeats and len(text) <= _LONGEST_MEMO and self._values.get(name) == _written(text)
 
     def all(self, name: bytes) -> list[str]:
         """Return every value of the header, in order, without the white space round each."""

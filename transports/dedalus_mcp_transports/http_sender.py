@@ -21,13 +21,13 @@ from dedalus_mcp.errors import MCPConnectionError
 from dedalus_mcp.excerpt import excerpt
 from dedalus_mcp.transport import ASKING
 from dedalus_mcp_transports.http_failures import MAX_ERROR_BODY, Answer, failure
+from dedalus_mcp_transports.http_lanes import Clients
 
 __all__ = ("Response", "Sender", "address", "redirected", "same_origin")
 
 MAX_REDIRECTS = 5
 # The body of a refusal is worth waiting for, but not long: the call has failed already.
 REFUSAL_SECONDS = 0.8
-CLOSING_SECONDS = 0.5
 _PORTS = {"http": 80, "https": 443}
 # What httpx and httpx2 call what happens before the server has seen anything of the request.
 _BEFORE = ("ConnectError", "ConnectTimeout", "PoolTimeout", "ProxyError", "UnsupportedProtocol")
@@ -115,27 +115,23 @@ class Sender:
     """Sends requests to one endpoint.
 
     Args:
-        client: The HTTP client.
+        clients: The HTTP clients.
         url: The endpoint.
         headers: What every request says; names in lower case.
         auth: The client's own kind of authentication; None to leave it to the client.
         timeout: Seconds to connect, and for each write.
-        owned: Whether `aclose` closes the client.
 
     Attributes:
         asking: Makes the context in which an authentication asks a person: see `transport.Asking`.
     """
 
-    def __init__(
-        self, client: Any, url: str, *, headers: Mapping[str, str], auth: Any, timeout: float, owned: bool
-    ) -> None:
-        self._client = client
+    def __init__(self, clients: Clients, url: str, *, headers: Mapping[str, str], auth: Any, timeout: float) -> None:
+        self._clients = clients
         self.url = url
         self._headers = dict(headers)
         self._auth = {} if auth is None else {"auth": auth}
         # Reading is never timed here: how long a reply may take, the engine's clocks know.
         self._timeout = (timeout, None, timeout, None)
-        self._owned = owned
         self.where = address(url)
         self.asking: Callable[[], AbstractContextManager[None]] = nullcontext
 
@@ -154,22 +150,23 @@ class Sender:
         Raises:
             MCPConnectionError: There was no answer, or it sent us on to where we do not go.
         """
-        raw = await self._send(url or self.url, method, headers, content)
+        client, raw = self._clients.take(), None
         try:
+            raw = await self._send(client, url or self.url, method, headers, content)
             yield Response(raw, self.where)
         finally:
             with anyio.CancelScope(shield=True):
-                await raw.aclose()
+                if raw is not None:
+                    await raw.aclose()
+                await self._clients.give_back(client)
 
     async def aclose(self) -> None:
-        """Close the client if it is ours, within a bounded time."""
-        if self._owned:
-            with anyio.move_on_after(CLOSING_SECONDS, shield=True):
-                await self._client.aclose()
+        """Close the clients that are ours, within a bounded time."""
+        await self._clients.aclose()
 
-    async def _send(self, url: str, method: str, headers: Mapping[str, str], content: bytes) -> Any:
+    async def _send(self, client: Any, url: str, method: str, headers: Mapping[str, str], content: bytes) -> Any:
         for _ in range(MAX_REDIRECTS):
-            raw = await self._send_once(url, method, headers, content)
+            raw = await self._send_once(client, url, method, headers, content)
             target = redirected(url, raw.headers.get("location", ""))
             if raw.status_code not in (307, 308) or target is None:
                 return raw
@@ -177,9 +174,9 @@ class Sender:
             await raw.aclose()
         raise MCPConnectionError(f"{self.where} sends us round in a circle: {MAX_REDIRECTS} redirects")
 
-    async def _send_once(self, url: str, method: str, headers: Mapping[str, str], content: bytes) -> Any:
+    async def _send_once(self, client: Any, url: str, method: str, headers: Mapping[str, str], content: bytes) -> Any:
         try:
-            request = self._client.build_request(
+            request = client.build_request(
                 method,
                 url,
                 headers={"accept-encoding": ACCEPTED, **self._headers, **headers},
@@ -187,7 +184,7 @@ class Sender:
                 timeout=self._timeout,
                 extensions={ASKING: self.asking},
             )
-            return await self._client.send(request, stream=True, follow_redirects=False, **self._auth)
+            return await client.send(request, stream=True, follow_redirects=False, **self._auth)
         except MCPConnectionError:  # of an authentication flow that uses this package
             raise
         except Exception as error:
