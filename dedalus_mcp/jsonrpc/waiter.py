@@ -6,15 +6,15 @@ Layer: L3.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from math import inf
 
 import anyio
 from msgspec import Raw
 
 from dedalus_mcp.errors import McpError, RemoteProtocolError, RequestTimeout
+from dedalus_mcp.jsonrpc.alarm import Alarm, alarms
 from dedalus_mcp.jsonrpc.clock import Clock, Timeout
 from dedalus_mcp.jsonrpc.messages import Failure, Malformed, Success
-from dedalus_mcp.jsonrpc.tasks import Timer, call_at, now, signal
+from dedalus_mcp.jsonrpc.tasks import now, signal
 from dedalus_mcp.transport import Channel
 
 __all__ = ("Progress", "Waiter")
@@ -36,13 +36,13 @@ class Waiter:
     """
 
     __slots__ = (
+        "_alarm",
         "_began",
         "_clock",
         "_event",
         "_outcome",
         "_sending",
         "_timeout",
-        "_timer",
         "method",
         "progress",
         "sent",
@@ -57,7 +57,7 @@ class Waiter:
         self._outcome: Success | Exception | None = None
         self._began = 0.0
         self._clock: Clock | None = None
-        self._timer: Timer | None = None
+        self._alarm: Alarm | None = None
         self._sending: anyio.CancelScope | None = None
 
     def settle(self, outcome: Success | Failure | Malformed | Exception) -> None:
@@ -87,7 +87,8 @@ class Waiter:
             self._clock = Clock(self._timeout, self._began)
             if stopped:
                 self._clock.stop(self._began)
-            self._set_timer(self._clock.deadline)
+            self._alarm = alarms.here()
+            self._alarm.set(self, self._clock.deadline)
         try:
             if channel.full:
                 await self._until_settled(channel.ready)
@@ -98,7 +99,8 @@ class Waiter:
                     await self._until_settled(channel.flush)
                 await self._event.wait()
         finally:
-            self._set_timer(inf)
+            if self._alarm is not None:
+                self._alarm.clear(self)
 
     async def _until_settled(self, wait: Callable[[], Awaitable[object]]) -> None:
         """Wait for the channel, whose reader may be slow, but no longer than for the outcome."""
@@ -138,16 +140,10 @@ class Waiter:
         self._move(Clock.start)
 
     def _move(self, change: Callable[[Clock, float], None]) -> None:
-        if self._clock is not None and self._outcome is None:
-            before = self._clock.deadline
+        if self._clock is not None and self._alarm is not None and self._outcome is None:
             change(self._clock, now())
-            if self._clock.deadline != before:
-                self._set_timer(self._clock.deadline)
+            self._alarm.set(self, self._clock.deadline)
 
-    def _set_timer(self, deadline: float) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer = None if deadline == inf else call_at(deadline, self._expire)
-
-    def _expire(self) -> None:
+    def expire(self) -> None:
+        """The time is over: a `Sleeper`."""
         self.settle(RequestTimeout(self.method, now() - self._began))

@@ -14,6 +14,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from contextvars import ContextVar
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
@@ -128,7 +129,7 @@ class LiveAsker:
                 question.method,
                 question.params,
                 channel=context.call.channel,
-                timeout=None if seconds is None else Timeout(seconds),
+                timeout=None if seconds is None else _timeout(seconds),
             )
         except McpError as error:
             raise _by_client(AskFailed(error.error)) from error
@@ -140,6 +141,11 @@ class LiveAsker:
             raise not_legal(question, error) from error
         except LocalProtocolError as error:
             raise cannot_be_sent(question, error) from error
+
+
+@lru_cache(maxsize=64)  # most questions wait as long as is configured
+def _timeout(seconds: float) -> Timeout:
+    return Timeout(seconds)
 
 
 def configured(config: ServerConfig, question: Question) -> float | None:
