@@ -51,6 +51,10 @@ class Proxy:
         except OSError:
             await self._close(client)
             return
+        if self.line.down:  # since then, and what was open has been closed
+            await self._close(client)
+            await self._close(server)
+            return
         self._open |= {client, server}
         try:
             async with anyio.create_task_group() as group:
