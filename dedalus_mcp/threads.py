@@ -8,7 +8,8 @@ once, it asks for another.  Handlers that block get a thread each; short ones sh
 
 A thread cannot be stopped.  So a cancelled call leaves at once, and its worker keeps the place that it
 takes until the call returns: cancelling calls in a row cannot pile threads up.  A thread that waits, for
-a person to answer, lends its place to others meanwhile.
+a person to answer, lends its place to others meanwhile, and has one again before it goes on; only where
+its call is cancelled it goes on without, and counts as one that waits.
 
 Layer: L3.
 """
@@ -22,10 +23,11 @@ import sys
 import threading
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
-from contextlib import asynccontextmanager, suppress
-from contextvars import ContextVar, copy_context
+from contextlib import asynccontextmanager
+from contextvars import Context, ContextVar, copy_context
 from functools import partial
 from typing import Any, TypeVar
+from weakref import ref
 
 import anyio
 from anyio import from_thread, lowlevel, to_thread
@@ -38,7 +40,7 @@ __all__ = ("MAX_WAITING", "Threads", "home", "wait")
 T = TypeVar("T")
 
 MAX_WAITING = 100
-"""Threads of one pool that may wait without a place; one more keeps its own.  Each is 8 MiB of address space."""
+"""Threads of one pool that may be without a place; one more keeps its own.  Each is 8 MiB of address space."""
 
 _mine: ContextVar[_Job] = ContextVar("dedalus_mcp.threads.job")
 """The job that a thread does."""
@@ -111,11 +113,10 @@ class _Pool:
     """The threads of one event loop; what is not told to be a worker's is called in that loop."""
 
     def __init__(self, size: int, token: lowlevel.EventLoopToken) -> None:
-        self.loop = token.native_token
         self.busy = 0  # jobs that are being done, and whose callers do not know yet that they are
-        self.waiting = 0  # workers that have lent their places
-        native: Any = token.native_token
-        self._soon = getattr(native, "call_soon_threadsafe", None) or native.run_sync_soon
+        self.waiting = 0  # workers that have lent their places, and do not have them back
+        self._wanted = 0  # places that are wanted back: workers leave theirs, or they would for ever have more to do
+        self._loop = ref(token.native_token)  # there is one pool for each, and it goes with the loop
         self._places = anyio.CapacityLimiter(size)
         self._unlimited = anyio.CapacityLimiter(math.inf)  # the places are what limits
         self._tasks = Tasks()
@@ -126,6 +127,11 @@ class _Pool:
         self._coming = False  # a worker is, and has not looked at the queue yet
         self._asked = False  # the event loop is to look whether one more is needed
         self._told = False  # the event loop is to look at what is done
+        self._closed = False  # the event loop is
+
+    @property
+    def loop(self) -> object | None:
+        return self._loop()
 
     @property
     def queued(self) -> int:
@@ -151,28 +157,29 @@ class _Pool:
     @asynccontextmanager
     async def lent(self, worker: _Worker) -> AsyncGenerator[None]:
         """Let others have the place meanwhile, unless too many have lent theirs."""
-        if self.waiting >= MAX_WAITING:
+        if not worker.has_place or self.waiting >= MAX_WAITING:
             yield
             return
         self.waiting += 1
-        worker.has_place = False
+        worker.has_place, worker.is_lent = False, True
         self._places.release_on_behalf_of(worker)
+        yield
+        self._wanted += 1
         try:
-            yield
             await self._places.acquire_on_behalf_of(worker)
-            worker.has_place = True
         finally:
-            self.waiting -= 1
+            self._wanted -= 1
+        worker.has_place, worker.is_lent = True, False
+        self.waiting -= 1
 
     def take(self, worker: _Worker) -> _Job | None:
         """Take the next job; None if there is none, or no place to do it in.  A worker's."""
         with self._lock:
-            if worker.is_new:
-                worker.is_new = self._coming = False
-            if not (self._queue and worker.has_place):
+            self._arrived(worker)
+            if self._closed or self._wanted or not (self._queue and worker.has_place):
                 return None
             job = self._queue.popleft()
-            job.begin(worker)
+            job.worker = worker
             self.busy += 1
             ask = bool(self._queue) and not (self._coming or self._asked)
             self._asked = self._asked or ask
@@ -197,12 +204,24 @@ class _Pool:
 
     def _tell(self, what: Callable[[], None]) -> None:
         # Told, not asked: a loop that is over would never answer, and the thread never end.
-        with suppress(RuntimeError):  # the event loop is closed, and the pool with it
-            self._soon(what)
+        loop: Any = self._loop()
+        soon = getattr(loop, "call_soon_threadsafe", None) or getattr(loop, "run_sync_soon", None)
+        try:
+            if soon is not None:
+                soon(what)
+                return
+        except RuntimeError:  # it is closed
+            pass
+        self._closed = True
 
     def _look(self) -> None:
-        self._asked = False
+        with self._lock:
+            self._asked = False
         self._want_worker()
+
+    def _arrived(self, worker: _Worker) -> None:
+        if worker.is_new:
+            worker.is_new = self._coming = False
 
     def _want_worker(self) -> None:
         with self._lock:
@@ -212,21 +231,27 @@ class _Pool:
         self._tasks.start(partial(self._serve, _Worker(self)), detached=True)
 
     async def _serve(self, worker: _Worker) -> None:
-        await self._places.acquire_on_behalf_of(worker)
-        worker.has_place = True
         try:
+            await self._places.acquire_on_behalf_of(worker)
+            worker.has_place = True
             await to_thread.run_sync(worker.work, abandon_on_cancel=True, limiter=self._unlimited)
         except Exception as error:  # noqa: BLE001 - there is no thread to be had: whoever waits longest is told
-            self._fail_first(worker, error)
+            job = self.take(worker)
+            if job is not None:
+                job.error = error
+                self.give_back(job)
         finally:
-            if worker.has_place:
-                self._places.release_on_behalf_of(worker)
+            self._gone(worker)
 
-    def _fail_first(self, worker: _Worker, error: Exception) -> None:
-        job = self.take(worker)
-        if job is not None:
-            job.error = error
-            self.give_back(job)
+    def _gone(self, worker: _Worker) -> None:
+        """A worker does no more: there was nothing to do, or its task was ended by force."""
+        with self._lock:
+            self._arrived(worker)
+            had, worker.has_place = worker.has_place, False
+        if worker.is_lent:
+            self.waiting -= 1
+        elif had:
+            self._places.release_on_behalf_of(worker)
         self._want_worker()
 
     def _deliver(self) -> None:
@@ -246,18 +271,20 @@ class _Worker:
 
     Attributes:
         has_place: Whether it has one of the places that are there.
+        is_lent: Whether it has lent that.
         is_new: Whether it has not looked at the queue yet.
     """
 
     def __init__(self, pool: _Pool) -> None:
         self.has_place = False
+        self.is_lent = False
         self.is_new = True
         self._pool = pool
 
     def work(self) -> None:
         """Do them; called in the thread."""
         while (job := self._pool.take(self)) is not None:
-            job.context.run(job.do)
+            job.run()
             self._pool.give_back(job)
             del job
 
@@ -267,7 +294,6 @@ class _Job:
 
     Attributes:
         pool: Where.
-        context: The caller's context variables, copied.
         over: Set when it is done.
         worker: Who does it; None before it has begun.
         thread: Which thread that is.
@@ -276,39 +302,46 @@ class _Job:
 
     def __init__(self, pool: _Pool, work: Callable[[], Any]) -> None:
         self.pool = pool
-        self.context = copy_context()
         self.over = signal()
         self.worker: _Worker | None = None
         self.thread: int | None = None
         self.error: BaseException | None = None
         self._value: Any = None
-        self._work = work
+        self._work: Callable[[], Any] | None = work
+        self._context: Context | None = copy_context()
         self._left = False
         self._waiting: anyio.CancelScope | None = None
 
-    def begin(self, worker: _Worker) -> None:
-        """It is that worker's now."""
-        self.worker = worker
+    def run(self) -> None:
+        """Do it, in the context variables of its caller; called in the thread."""
+        work, context = self._work, self._context
+        self._work = self._context = None  # which knows the job, in its turn
+        assert work is not None
+        assert context is not None
+        context.run(self._do, work)
 
-    def do(self) -> None:
-        """Do it; called in the thread, in its context."""
+    def _do(self, work: Callable[[], Any]) -> None:
         self.thread = threading.get_ident()
         _mine.set(self)
         _no_event_loop_here()
         try:
-            self._value = self._work()
+            value = work()
+            if not self._left:
+                self._value = value
         except BaseException as error:  # noqa: BLE001 - the caller's
-            self.error = error
+            if not self._left:
+                self.error = error
 
     def result(self) -> Any:
-        """Return what it returned.
+        """Return what it returned, once.
 
         Raises:
             BaseException: What it raised.
         """
-        error, self.error = self.error, None
+        value, error = self._value, self.error
+        self._value = self.error = None
         if error is None:
-            return self._value
+            return value
         try:
             raise error
         finally:

@@ -5,17 +5,19 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import contextvars
+import gc
 import threading
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 from functools import partial
+from weakref import ref
 
 import anyio
 import pytest
 from anyio import lowlevel, wait_all_tasks_blocked
 
 from dedalus_mcp.jsonrpc.tasks import current_loop
-from dedalus_mcp.threads import Threads, home, wait
+from dedalus_mcp.threads import MAX_WAITING, Threads, home, wait
 
 variable: ContextVar[str] = ContextVar("variable", default="unset")
 
@@ -360,6 +362,186 @@ async def test_a_thread_that_waits_lends_its_place() -> None:
     assert found == ["answered"] * 6
     assert threads.busy == 0
     assert await threads.run(lambda: "still there") == "still there"
+
+
+async def test_a_thread_gets_its_place_back_however_much_there_is_to_do() -> None:
+    threads, asked, answered = Threads(1), anyio.Event(), anyio.Event()
+    resumed = anyio.Event()
+    done = 0
+
+    async def answer() -> None:
+        asked.set()
+        await answered.wait()
+
+    async def ask() -> None:
+        await threads.run(lambda: wait(answer()))
+        resumed.set()
+
+    async def load() -> None:
+        nonlocal done
+        while not resumed.is_set():
+            await threads.run(lambda: None)
+            done += 1
+            if done == 100:
+                answered.set()
+
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as group:
+            group.start_soon(ask)
+            await asked.wait()
+            for _ in range(4):
+                group.start_soon(load)
+
+
+async def test_a_thread_whose_call_is_cancelled_while_it_waits_may_wait_again() -> None:
+    """It has no place any more, and lends none: it is told of its end, as often as it waits."""
+    threads, ended = Threads(1), threading.Semaphore(0)
+
+    def stubborn(asked: Callable[[], object]) -> None:
+        for _ in range(3):
+            try:
+                wait(never(asked))
+            except asyncio.CancelledError:
+                ended.release()
+
+    async def never(asked: Callable[[], object]) -> None:
+        asked()
+        await anyio.sleep_forever()
+
+    with anyio.fail_after(10):
+        for _ in range(MAX_WAITING + 10):  # more than may wait at once
+            async with anyio.create_task_group() as group:
+                asked = anyio.Event()
+                group.start_soon(threads.run, partial(stubborn, asked.set))
+                await asked.wait()
+                group.cancel_scope.cancel()
+            await threads.idle()
+            assert [ended.acquire(blocking=False) for _ in range(4)] == [True] * 3 + [False]
+        assert await threads.run(lambda: "still there") == "still there"
+
+
+async def test_threads_that_go_on_after_their_calls_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else who makes and cancels calls that ask could have any number of threads."""
+    monkeypatch.setattr("dedalus_mcp.threads.MAX_WAITING", 2)
+    threads, gate = Threads(1), Gate()
+
+    async def never(asked: anyio.Event) -> None:
+        asked.set()
+        await anyio.sleep_forever()
+
+    def tidy(asked: anyio.Event) -> None:
+        try:
+            wait(never(asked))
+        finally:
+            gate.work()
+
+    with anyio.fail_after(10):
+        for _ in range(2):
+            async with anyio.create_task_group() as group:
+                asked = anyio.Event()
+                group.start_soon(threads.run, partial(tidy, asked))
+                await asked.wait()
+                group.cancel_scope.cancel()
+            await gate.has_begun()
+        async with anyio.create_task_group() as group:
+            asked = anyio.Event()
+            group.start_soon(threads.run, partial(tidy, asked))  # as many as may are without a place: it keeps its own
+            await asked.wait()
+            group.start_soon(threads.run, gate.work)
+            await wait_all_tasks_blocked()
+            assert (threads.busy, threads.queued) == (3, 1)
+            gate.open.set()
+            group.cancel_scope.cancel()
+        await threads.idle()
+
+    assert gate.most <= 3
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_tasks_that_are_all_ended_by_force_leave_threads_for_those_that_tidy_up() -> None:
+    """As by `asyncio.run` at its end."""
+    threads, gate = Threads(1), Gate()
+    tidied: list[str] = []
+
+    async def call() -> None:
+        try:
+            await threads.run(gate.work)
+        finally:
+            gate.open.set()
+            tidied.extend([await threads.run(lambda: "tidied") for _ in range(3)])
+
+    tasks = [asyncio.create_task(call()) for _ in range(2)]
+    await gate.has_begun()
+    await wait_all_tasks_blocked()
+    for task in asyncio.all_tasks() - {asyncio.current_task()}:
+        if task in tasks or "_serve" in repr(task.get_coro()):
+            task.cancel()
+    with anyio.fail_after(10):
+        await asyncio.wait(tasks)
+
+    assert tidied == ["tidied"] * 6
+
+
+async def test_nothing_is_kept_of_work_that_is_done() -> None:
+    """Nor does it take the garbage collector to see that: results may be large."""
+
+    class Large:
+        pass
+
+    def make() -> Large:
+        made.append(ref(large := Large()))
+        return large
+
+    made: list[ref[Large]] = []
+    threads = Threads(1)
+    gc.disable()
+    try:
+        for _ in range(3):
+            assert isinstance(await threads.run(make), Large)
+        await wait_all_tasks_blocked()
+        assert [each() for each in made] == [None] * 3
+    finally:
+        gc.enable()
+
+
+def test_what_waits_for_a_thread_is_not_done_once_the_event_loop_is_closed() -> None:
+    threads, gate = Threads(1), Gate()
+    done: list[str] = []
+    ended: list[threading.Thread] = []
+
+    def first() -> None:
+        ended.append(threading.current_thread())
+        gate.work()
+
+    async def main() -> None:
+        asyncio.ensure_future(threads.run(first))  # noqa: RUF006 - it is left behind
+        for _ in range(5):
+            asyncio.ensure_future(threads.run(lambda: done.append("done")))  # noqa: RUF006
+        await gate.has_begun()
+
+    loop = asyncio.new_event_loop()
+    loop.run_until_complete(main())
+    loop.set_exception_handler(lambda *_: None)  # it complains of the tasks
+    loop.close()
+    gate.open.set()
+    ended[0].join(5)
+
+    assert len(done) <= 1  # the one that was begun before it was known
+
+
+def test_an_event_loop_that_is_over_is_forgotten() -> None:
+    threads = Threads(1)
+    loops: list[ref[object]] = []
+
+    async def main() -> None:
+        loops.append(ref(current_loop()))
+        await threads.run(lambda: None)
+
+    for _ in range(3):
+        asyncio.run(main())
+    gc.collect()
+
+    assert sum(each() is not None for each in loops) <= 1  # the last one may still be known
 
 
 async def test_only_so_many_wait_without_a_place(monkeypatch: pytest.MonkeyPatch) -> None:

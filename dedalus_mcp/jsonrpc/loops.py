@@ -33,9 +33,9 @@ class PerLoop(Generic[T]):
 
     def here(self) -> T:
         """Return the one of the running loop."""
-        key = current_loop()
-        if self._last is not None and self._last[0]() is key:
-            return self._last[1]
+        key, last = current_loop(), self._last  # which another thread may change meanwhile
+        if last is not None and last[0]() is key:
+            return last[1]
         found = self._made.get(key)
         if found is None:
             found = self._made[key] = self._make()

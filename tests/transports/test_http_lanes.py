@@ -46,7 +46,24 @@ async def test_the_end_closes_all_clients_also_those_in_use() -> None:
     assert idle.is_closed
 
     await lanes.give_back(taken)  # its request ends with an error, and it is not kept
-    assert lanes.take() is not taken
+    late = lanes.take()
+    assert late is not taken
+    await lanes.give_back(late)
+    assert late.is_closed
+
+
+class Stubborn(httpx.AsyncBaseTransport):
+    """A transport that cannot be closed."""
+
+    async def aclose(self) -> None:
+        raise OSError("no")
+
+
+async def test_a_client_that_cannot_be_closed_harms_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dedalus_mcp_transports.http_lanes.IDLE_SECONDS", -1.0)
+    lanes = Lanes(lambda: httpx.AsyncClient(transport=Stubborn()))
+    await lanes.give_back(lanes.take())
+    lanes.take()
     await lanes.aclose()
 
 

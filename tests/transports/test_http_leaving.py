@@ -8,6 +8,8 @@ from typing import Any
 import anyio
 import pytest
 
+from dedalus_mcp import Context, tool
+from dedalus_mcp.jsonrpc.tasks import now, one_step
 from tests.interaction.server import Story, make
 from tests.transports.asgi import Exchange, serving
 
@@ -24,6 +26,16 @@ def replaying(app: Any) -> Any:
             return message
 
         await app(scope, again, send)
+
+    return middleware
+
+
+def limited(app: Any, limit: anyio.CancelScope) -> Any:
+    """A middleware that ends a request by force."""
+
+    async def middleware(scope: Any, receive: Any, send: Any) -> None:
+        with limit:
+            await app(scope, receive, send)
 
     return middleware
 
@@ -83,3 +95,83 @@ async def test_a_question_ends_with_its_session(how: str, revision: str) -> None
         await story.until("Anybody? over")
 
         assert call.messages == [question]
+
+
+@pytest.mark.parametrize("revision", ["2025-06-18", "2025-11-25", MODERN])
+async def test_nothing_is_sent_after_a_request_that_was_ended_by_force_while_its_reader_stalled(revision: str) -> None:
+    """As by a framework's timeout, which has answered meanwhile: a second response would break the connection."""
+    story, limit = Story(), anyio.CancelScope()
+    server = make(story=story)
+
+    @tool
+    async def note(ctx: Context) -> str:
+        with anyio.CancelScope(shield=True):
+            await ctx.report_progress(1, total=2)
+            story.tell("noted")
+            await story.until("go on")
+            await ctx.report_progress(2, total=2)
+        story.tell("over")
+        return "noted"
+
+    server.collect(note)
+    async with serving(server) as web:
+        client = await web.open(revision)
+        inner, client.app = client.app, limited(web.app, limit)
+        call = client.tool(1, "note", {"progressToken": "p"})
+        call.stall()
+        await story.until("noted")
+        await anyio.wait_all_tasks_blocked()
+        limit.cancel()
+        await anyio.wait_all_tasks_blocked()
+        assert call.returned
+        call.go_on()
+        story.tell("go on")
+        await anyio.wait_all_tasks_blocked()
+
+        assert (call.status, call.chunks, call.faults) == (None, [], [])
+        client.app = inner
+        assert await client.use(2, "echo", text="on") == "on"
+
+
+async def test_a_session_does_not_expire_while_its_reader_stalls(monkeypatch: pytest.MonkeyPatch) -> None:
+    server = make()
+
+    @tool
+    async def note(ctx: Context) -> str:
+        await ctx.report_progress(1, total=2)
+        return "noted"
+
+    server.collect(note)
+    async with serving(server) as web:
+        client = await web.open("2025-11-25")
+        call = client.tool(1, "note", {"progressToken": "p"})
+        call.stall()
+        await anyio.wait_all_tasks_blocked()
+        much_later = now() + 100_000
+        monkeypatch.setattr("dedalus_mcp_transports.http_stateful.now", lambda: much_later)
+        call.go_on()
+        assert (await call.reply())["result"]["content"][0]["text"] == "noted"
+        assert await client.use(2, "echo", text="on") == "on"
+
+
+@pytest.mark.parametrize("revision", ["2025-11-25", MODERN])
+@pytest.mark.parametrize("turns", range(1, 5))
+async def test_a_call_that_was_let_in_before_a_drain_is_waited_for(revision: str, turns: int) -> None:
+    """Or refused, before anything of it is done: a client makes such a call again."""
+    story = Story()
+    async with serving(make(story=story)) as web:
+        client = await web.open(revision)
+        first = client.tool(1, "hold", key="a")
+        await story.until("a began")
+        second = client.tool(2, "hold", key="b")
+        for _ in range(turns):
+            await one_step()
+        async with anyio.create_task_group() as group:
+            group.start_soon(web.app.aclose, 5.0)
+            await anyio.wait_all_tasks_blocked()
+            story.tell("release a")
+            story.tell("release b")
+
+        assert (await first.ended()).status == 200
+        assert (await second.ended()).status == (200 if "b began" in story.told else 503)
+        assert "b cancelled" not in story.told

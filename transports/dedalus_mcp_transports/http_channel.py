@@ -220,9 +220,6 @@ class PostChannel:
         try:
             await one_step()  # the call's
             await one_step()  # and those of all that came with it
-        except BaseException:  # the server ends this task by force
-            self.leave()
-            raise
         finally:
             self._settling = False
         if self.unsent:

@@ -11,13 +11,17 @@ Layer: L5.
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from collections.abc import Callable
+from math import inf
 from typing import Any, Protocol
 
 import anyio
 
 __all__ = ("Clients", "Lanes", "OneClient")
+
+logger = logging.getLogger("dedalus_mcp")
 
 # As long as httpx keeps a connection that nobody uses: the client is worth nothing without it.
 IDLE_SECONDS = 5.0
@@ -72,6 +76,7 @@ class Lanes:
         self._make = make
         self._taken: dict[Any, None] = {}
         self._idle: deque[tuple[float, Any]] = deque()  # since when, the longest first
+        self._closed = False
 
     def take(self) -> Any:
         """Return the client that was used last, or a new one."""
@@ -81,20 +86,27 @@ class Lanes:
 
     async def give_back(self, client: Any) -> None:
         """Keep a client for later, and close those that nobody has used for a while."""
-        if self._taken.pop(client, self) is self:  # closed meanwhile
-            return
+        self._taken.pop(client, None)
         now = anyio.current_time()
         self._idle.append((now, client))
-        with anyio.move_on_after(CLOSING_SECONDS, shield=True):
-            while self._idle and self._idle[0][0] < now - IDLE_SECONDS:
-                await self._idle.popleft()[1].aclose()
+        await self._close_since(now if self._closed else now - IDLE_SECONDS)
 
     async def aclose(self) -> None:
-        """Close all of them, within a bounded time."""
-        clients = [*self._taken, *(client for _, client in self._idle)]
-        self._taken.clear()
-        self._idle.clear()
+        """Close all of them, within a bounded time; those in use, too."""
+        self._closed = True
+        self._idle.extend((anyio.current_time(), client) for client in self._taken)
+        await self._close_since(inf)
+
+    async def _close_since(self, time: float) -> None:
+        """Close those that nobody has used since then."""
         with anyio.move_on_after(CLOSING_SECONDS, shield=True):
             async with anyio.create_task_group() as group:
-                for client in clients:
-                    group.start_soon(client.aclose)
+                while self._idle and self._idle[0][0] <= time:
+                    group.start_soon(_close, self._idle.popleft()[1])
+
+
+async def _close(client: Any) -> None:
+    try:
+        await client.aclose()
+    except Exception as error:  # noqa: BLE001 - whatever its transports raise: it is of no use any more
+        logger.debug("closing an HTTP client failed: %r", error)

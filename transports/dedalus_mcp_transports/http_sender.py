@@ -156,9 +156,11 @@ class Sender:
             yield Response(raw, self.where)
         finally:
             with anyio.CancelScope(shield=True):
-                if raw is not None:
-                    await raw.aclose()
-                await self._clients.give_back(client)
+                try:
+                    if raw is not None:
+                        await raw.aclose()
+                finally:
+                    await self._clients.give_back(client)
 
     async def aclose(self) -> None:
         """Close the clients that are ours, within a bounded time."""

@@ -20,6 +20,7 @@ import anyio
 
 from dedalus_mcp.errors import INVALID_REQUEST
 from dedalus_mcp.jsonrpc.codec import decode
+from dedalus_mcp.jsonrpc.tasks import one_step
 from dedalus_mcp.transport import Application
 from dedalus_mcp_transports.http_bodies import Bodies
 from dedalus_mcp_transports.http_channel import Form
@@ -108,6 +109,7 @@ class Service:
     async def aclose(self, drain: float) -> None:
         """End everything: see `HttpApp.aclose`."""
         self.draining = True
+        await one_step()  # what was let in before that begins
         receivers = [*self._modern.stop(), *self._legacy.stop(), *self._oldest.stop()]
         for receiver in receivers:
             receiver.drain()

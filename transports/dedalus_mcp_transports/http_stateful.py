@@ -137,10 +137,8 @@ class Stateful:
         run = session.receiver.lend(message, channel)
         if run is not None:
             self._tasks.start(run)
-        await channel.settle()  # most calls need no more than that
-        if not channel.over_for(send):
-            with self._held(request):
-                await self._read_on(channel, receive, send)
+        with self._held(request):
+            await self._read_on(channel, receive, send)
 
     @contextmanager
     def _held(self, request: HttpRequest) -> Generator[None]:
@@ -156,7 +154,9 @@ class Stateful:
     async def _read_on(self, channel: PostChannel, receive: Receive, send: Send) -> None:
         """Stay until the response ends; when the client leaves, the call goes on: its events can be had again."""
         try:
-            await self._pulse.attend(channel, receive, send)
+            await channel.settle()
+            if not channel.over_for(send):  # most calls need no more than that
+                await self._pulse.attend(channel, receive, send)
         finally:  # also when the server ends this task by force
             left = channel.read_by(send)
             if left:
