@@ -10,6 +10,7 @@ import threading
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 from functools import partial
+from typing import Any
 from weakref import ref
 
 import anyio
@@ -504,6 +505,10 @@ async def test_nothing_is_kept_of_work_that_is_done() -> None:
         gc.enable()
 
 
+def _ignore(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Take no notice."""
+
+
 def test_what_waits_for_a_thread_is_not_done_once_the_event_loop_is_closed() -> None:
     threads, gate = Threads(1), Gate()
     done: list[str] = []
@@ -521,7 +526,7 @@ def test_what_waits_for_a_thread_is_not_done_once_the_event_loop_is_closed() -> 
 
     loop = asyncio.new_event_loop()
     loop.run_until_complete(main())
-    loop.set_exception_handler(lambda *_: None)  # it complains of the tasks
+    loop.set_exception_handler(_ignore)  # it complains of the tasks
     loop.close()
     gate.open.set()
     ended[0].join(5)
