@@ -33,6 +33,12 @@ class HttpChild:
         self._path = found[3]
         self._connection = self.connect()
 
+    @property
+    def url(self) -> str:
+        """Where it serves."""
+        host, port = self._address
+        return f"http://{host}:{port}{self._path.decode()}"
+
     def connect(self) -> socket.socket:
         """Open one more connection."""
         return socket.create_connection(self._address)
