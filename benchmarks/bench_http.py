@@ -70,8 +70,8 @@ def by_our_client(server: _Open, width: int, effort: Effort) -> Row:
     calls = effort.times(500)
     url = server[0].url
     samplers = {
-        "ours": partial(anyio.run, _by_ours, url, calls, width),
-        "httpx": partial(anyio.run, _by_httpx, url, server[1][0], calls, width),
+        "ours": partial(anyio.run, partial(_by_ours, url, calls, width)),
+        "httpx": partial(anyio.run, partial(_by_httpx, url, server[1][0], calls, width)),
     }
     return take(f"our client, echo, {width} at once, cpu", "us", samplers, effort.rounds)
 

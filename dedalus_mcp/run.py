@@ -23,11 +23,9 @@ import anyio
 import msgspec
 from anyio.abc import TaskStatus
 
-from dedalus_mcp.jsonrpc.codec import Decoded
 from dedalus_mcp.jsonrpc.duplex import Conversation
-from dedalus_mcp.jsonrpc.messages import RequestId
 from dedalus_mcp.jsonrpc.peer import Peer
-from dedalus_mcp.jsonrpc.tasks import Run, current_loop
+from dedalus_mcp.jsonrpc.tasks import current_loop
 from dedalus_mcp.server.server import MCPServer
 from dedalus_mcp.session import ServerSession, Terms
 from dedalus_mcp.transport import Channel, Duplex, Host, Receiver, Target
@@ -211,45 +209,28 @@ class Hosted:
                 await self._server.parkings.here().aclose()
 
 
-class _HostedConversation:
-    __slots__ = ("_answering", "_peer")
+class _HostedConversation(Peer):
+    """A peer of a server that a host of exchanges carries: a `Receiver`."""
+
+    __slots__ = ("_answering",)
 
     def __init__(
         self, server: MCPServer, channel: Channel, session: ServerSession | None = None, mark: str = ""
     ) -> None:
-        self._answering = server.answering(session)
-        self._peer = Peer(self._answering, channel, answers_malformed=True, limits=server.config.limits, mark=mark)
+        self._answering = answering = server.answering(session)
+        super().__init__(answering, channel, answers_malformed=True, limits=server.config.limits, mark=mark)
         if session is not None:
-            self._peer.batches = self.revision == V2025_03_26
+            self.batches = self.revision == V2025_03_26
 
     @property
     def agreed(self) -> Terms | None:
+        """The terms that the handshake agreed on."""
         return self._answering.agreed
 
     @property
     def revision(self) -> str | None:
+        """The legacy revision that it agreed on."""
         return self._answering.revision
-
-    def take(self, message: Decoded, channel: Channel) -> None:
-        self._peer.take(message, channel)
-
-    def lend(self, message: Decoded, channel: Channel) -> Run | None:
-        return self._peer.lend(message, channel)
-
-    def runs(self, id: RequestId) -> bool:
-        return self._peer.runs(id)
-
-    def lose(self, reason: str) -> None:
-        self._peer.lose(reason)
-
-    def drain(self) -> None:
-        self._peer.drain()
-
-    def close(self, reason: str) -> None:
-        self._peer.close(reason)
-
-    async def idle(self) -> None:
-        await self._peer.idle()
 
 
 def asgi_app(server: MCPServer, bound_host: str | None, settings: Mapping[str, Any]) -> HttpApp:
