@@ -107,7 +107,7 @@ async def test_what_changed_while_the_connection_was_lost_is_seen_afterwards() -
 
 
 async def test_a_call_that_takes_too_long_is_ended_at_both_servers() -> None:
-    server = proxy(proxied_server.make(), name="front", timeout=0.05)
+    server = proxy(proxied_server.make(), name="front", timeout=0.5)
     with anyio.fail_after(PATIENCE):
         async with MCPClient.connect(server) as client:
             before = int(text_of(await client.call_tool("ended")))
