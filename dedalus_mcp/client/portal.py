@@ -41,11 +41,14 @@ class Portal:
         _refuse()
         begun = concurrent.futures.Future[BlockingPortal]()
         # A daemon: a program that forgets to close its client ends all the same.
-        self._thread = threading.Thread(target=_loop, args=(begun,), name="dedalus-mcp client", daemon=True)
-        self._thread.start()
-        self._portal = begun.result()
+        self._thread = threading.Thread(target=self._live, args=(begun,), name="dedalus-mcp client", daemon=True)
         self._closing = threading.Lock()
         self._closed = False
+        self._lock = threading.Lock()  # for what follows
+        self._over = False  # the loop is: what it was given last it may never have looked at
+        self._waiting: set[concurrent.futures.Future[Any]] = set()
+        self._thread.start()
+        self._portal = begun.result()
         self._process = os.getpid()
 
     def begin(self, work: Callable[[], Coroutine[Any, Any, R]]) -> concurrent.futures.Future[R]:
@@ -56,10 +59,16 @@ class Portal:
         """
         if os.getpid() != self._process:  # threads do not come along, so nobody would ever answer
             raise ConnectionLost(FORKED)
-        try:
-            return self._portal.start_task_soon(work)
-        except RuntimeError as error:
-            raise ConnectionLost(CLOSED) from error
+        with self._lock:
+            if self._over:
+                raise ConnectionLost(CLOSED)
+            try:
+                future = self._portal.start_task_soon(work)
+            except RuntimeError as error:
+                raise ConnectionLost(CLOSED) from error
+            self._waiting.add(future)
+        future.add_done_callback(self._waiting.discard)
+        return future
 
     def run(self, work: Callable[[], Coroutine[Any, Any, R]]) -> R:
         """Do work in the loop, and return or raise what comes of it.
@@ -90,18 +99,24 @@ class Portal:
                 self._portal.call(self._portal.stop, True)  # noqa: FBT003 - anyio's own: cancel what is left
             self._thread.join()
 
+    def _live(self, begun: concurrent.futures.Future[BlockingPortal]) -> None:
+        """Run the loop, in its thread."""
 
-def _loop(begun: concurrent.futures.Future[BlockingPortal]) -> None:
-    async def serve() -> None:
-        async with BlockingPortal() as portal:
-            begun.set_result(portal)
-            await portal.sleep_until_stopped()
+        async def serve() -> None:
+            async with BlockingPortal() as portal:
+                begun.set_result(portal)
+                await portal.sleep_until_stopped()
 
-    try:
-        anyio.run(serve)
-    except BaseException as error:  # noqa: BLE001 - raised where the loop is wanted
-        if not begun.done():
-            begun.set_exception(error)
+        try:
+            anyio.run(serve)
+        except BaseException as error:  # noqa: BLE001 - raised where the loop is wanted
+            if not begun.done():
+                begun.set_exception(error)
+        with self._lock:
+            self._over = True
+        for future in list(self._waiting):  # there can be no more
+            with suppress(concurrent.futures.InvalidStateError):  # it is over after all
+                future.set_exception(ConnectionLost(CLOSED))
 
 
 def _refuse() -> None:

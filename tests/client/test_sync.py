@@ -15,6 +15,7 @@ from typing import Any
 
 import anyio
 import pytest
+from anyio.from_thread import BlockingPortal
 
 from dedalus_mcp import ConnectionLost, Context, MCPClient, RequestTimeout, SyncMCPClient, tool
 from dedalus_mcp.errors import McpError
@@ -380,3 +381,36 @@ def test_what_ends_the_loop_is_raised_and_the_client_can_be_closed(error: type[B
             client.run(leave)
         with pytest.raises(ConnectionLost):
             client.ping()
+
+
+class Noted(concurrent.futures.Future[None]):
+    """What nobody ever resolves; `taken` is set once somebody waits for it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.taken = threading.Event()
+
+    def add_done_callback(self, fn: Callable[[Any], object]) -> None:
+        super().add_done_callback(fn)
+        self.taken.set()
+
+
+def test_what_the_loop_was_given_last_and_never_looked_at_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else whoever waits for it would wait for ever: a loop that ends takes things until it has."""
+    noted = Noted()
+
+    def taken(portal: BlockingPortal, work: Callable[[], Any]) -> Noted:
+        return noted
+
+    async def leave(client: MCPClient) -> None:
+        raise SystemExit
+
+    with concurrent.futures.ThreadPoolExecutor(1) as pool, SyncMCPClient.connect(offering(echo)) as client:
+        with monkeypatch.context() as patched:
+            patched.setattr(BlockingPortal, "start_task_soon", taken)
+            waiting = pool.submit(client.ping)
+            assert noted.taken.wait(5)
+        with pytest.raises(SystemExit):
+            client.run(leave)
+        with pytest.raises(ConnectionLost):
+            waiting.result(10)

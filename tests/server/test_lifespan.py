@@ -21,8 +21,9 @@ def counting(log: list[str]) -> Enter:
     @asynccontextmanager
     async def enter() -> AsyncGenerator[int]:
         log.append("in")
+        number = len(log)  # here, where no other thread has had a turn
         await checkpoint()
-        yield len(log)
+        yield number
         await checkpoint()
         log.append("out")
 
