@@ -137,8 +137,12 @@ class Stateful:
         run = session.receiver.lend(message, channel)
         if run is not None:
             self._tasks.start(run)
-        with self._held(request):
+        id = request.session_id or ""
+        self._sessions.hold(id)  # there: it was looked up in this very step
+        try:
             await self._read_on(channel, receive, send)
+        finally:
+            self._sessions.release(id, now())
 
     @contextmanager
     def _held(self, request: HttpRequest) -> Generator[None]:
