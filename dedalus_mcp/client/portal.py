@@ -63,7 +63,7 @@ class Portal:
             if self._over:
                 raise ConnectionLost(CLOSED)
             try:
-                future = self._portal.start_task_soon(work)
+                future = self._portal.start_task_soon(self._watched, work)
             except RuntimeError as error:
                 raise ConnectionLost(CLOSED) from error
             self._waiting.add(future)
@@ -98,6 +98,15 @@ class Portal:
             with suppress(RuntimeError):  # it has ended: by what was raised in it, `SystemExit` say
                 self._portal.call(self._portal.stop, True)  # noqa: FBT003 - anyio's own: cancel what is left
             self._thread.join()
+
+    async def _watched(self, work: Callable[[], Coroutine[Any, Any, R]]) -> R:
+        """Do work; what ends the loop ends it for those who come now, too."""
+        try:
+            return await work()
+        except (KeyboardInterrupt, SystemExit):
+            with self._lock:
+                self._over = True
+            raise
 
     def _live(self, begun: concurrent.futures.Future[BlockingPortal]) -> None:
         """Run the loop, in its thread."""

@@ -399,7 +399,7 @@ def test_what_the_loop_was_given_last_and_never_looked_at_is_answered(monkeypatc
     """Else whoever waits for it would wait for ever: a loop that ends takes things until it has."""
     noted = Noted()
 
-    def taken(portal: BlockingPortal, work: Callable[[], Any]) -> Noted:
+    def taken(portal: BlockingPortal, *work: Any) -> Noted:
         return noted
 
     async def leave(client: MCPClient) -> None:
