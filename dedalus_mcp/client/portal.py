@@ -15,6 +15,7 @@ import sys
 import threading
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
+from functools import partial
 from typing import Any, TypeVar
 
 import anyio
@@ -95,8 +96,8 @@ class Portal:
             if self._closed:
                 return
             self._closed = True
-            with suppress(RuntimeError):  # it has ended: by what was raised in it, `SystemExit` say
-                self._portal.call(self._portal.stop, True)  # noqa: FBT003 - anyio's own: cancel what is left
+            with suppress(ConnectionLost, concurrent.futures.CancelledError):  # it has ended: by `SystemExit` say
+                self.begin(partial(self._portal.stop, cancel_remaining=True)).result()
             self._thread.join()
 
     async def _watched(self, work: Callable[[], Coroutine[Any, Any, R]]) -> R:
