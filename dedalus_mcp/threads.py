@@ -33,7 +33,7 @@ import anyio
 from anyio import from_thread, lowlevel, to_thread
 
 from dedalus_mcp.jsonrpc.loops import PerLoop
-from dedalus_mcp.jsonrpc.tasks import Tasks, signal
+from dedalus_mcp.jsonrpc.tasks import Tasks, signal, soon_in
 
 __all__ = ("MAX_WAITING", "Threads", "home", "wait")
 
@@ -204,15 +204,9 @@ class _Pool:
 
     def _tell(self, what: Callable[[], None]) -> None:
         # Told, not asked: a loop that is over would never answer, and the thread never end.
-        loop: Any = self._loop()
-        soon = getattr(loop, "call_soon_threadsafe", None) or getattr(loop, "run_sync_soon", None)
-        try:
-            if soon is not None:
-                soon(what)
-                return
-        except RuntimeError:  # it is closed
-            pass
-        self._closed = True
+        loop = self._loop()
+        if loop is None or not soon_in(loop, what):
+            self._closed = True
 
     def _look(self) -> None:
         with self._lock:

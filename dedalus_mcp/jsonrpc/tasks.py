@@ -33,6 +33,7 @@ __all__ = (
     "now",
     "one_step",
     "signal",
+    "soon_in",
 )
 
 logger = logging.getLogger("dedalus_mcp")
@@ -181,6 +182,24 @@ def call_at(when: float, run: Callable[[], object]) -> Timer:
 
     trio.lowlevel.spawn_system_task(main)
     return scope
+
+
+def soon_in(loop: Any, run: Callable[[], object]) -> bool:
+    """Have an event loop call `run` soon; from any thread.  It must not block or raise.
+
+    Args:
+        loop: As `current_loop` returns it.
+        run: What to call.
+
+    Returns:
+        Whether it will; False if that loop is over.
+    """
+    soon = getattr(loop, "call_soon_threadsafe", None) or loop.run_sync_soon
+    try:
+        soon(run)
+    except RuntimeError:
+        return False
+    return True
 
 
 def current_loop() -> object:

@@ -9,11 +9,12 @@ Layer: L4.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Protocol
 
 import anyio
 
-from dedalus_mcp.jsonrpc.tasks import Tasks, current_loop
+from dedalus_mcp.jsonrpc.tasks import Tasks, current_loop, soon_in
 from dedalus_mcp.server.changes import Change
 
 __all__ = ("Listener", "Listeners", "Watcher")
@@ -71,7 +72,7 @@ class Listeners:
         for loop, room in self._rooms.copy().items():
             if loop is here:
                 room.hear(change)
-            elif not _soon(loop, room, change):
+            elif not soon_in(loop, partial(room.hear, change)):
                 self._rooms.pop(loop, None)
 
     def join(self, listener: Listener, change: Change) -> None:
@@ -128,13 +129,3 @@ def _loop() -> Any:
         return current_loop()
     except RuntimeError:
         return None
-
-
-def _soon(loop: Any, room: _Room, change: Change) -> bool:
-    """Let a room of another event loop hear; False if that loop is over."""
-    soon = getattr(loop, "call_soon_threadsafe", None) or loop.run_sync_soon
-    try:
-        soon(room.hear, change)
-    except RuntimeError:
-        return False
-    return True

@@ -14,13 +14,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from functools import partial
 from typing import Any, Protocol
 
 from dedalus_mcp.jsonrpc.inbound import Inbound
 from dedalus_mcp.jsonrpc.peer import Peer
-from dedalus_mcp.jsonrpc.tasks import Tasks, current_loop
+from dedalus_mcp.jsonrpc.tasks import Tasks, current_loop, soon_in
 from dedalus_mcp.transport import Channel
 from dedalus_mcp.types import LoggingLevel, LoggingMessageNotificationParams
 from dedalus_mcp.types.methods import MESSAGE
@@ -127,11 +126,8 @@ class ClientLogHandler(logging.Handler):
             self._send(context, params)
         elif self._waiting >= MAX_WAITING:
             self.dropped += 1
-        else:
-            soon = getattr(loop, "call_soon_threadsafe", None) or loop.run_sync_soon
-            with suppress(RuntimeError):  # that event loop is over, and its calls with it
-                soon(partial(self._send_waiting, context, params))
-                self._waiting += 1
+        elif soon_in(loop, partial(self._send_waiting, context, params)):  # else it is over, and its calls with it
+            self._waiting += 1
 
     def _send_waiting(self, context: ForwardingCall, params: LoggingMessageNotificationParams) -> None:
         self.acquire()
