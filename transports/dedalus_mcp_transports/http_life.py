@@ -144,6 +144,30 @@ class Pulse:
         finally:
             self._read.pop(send, None)
 
+    async def stay(
+        self, channel: PostChannel, receive: Receive, send: Send, left: Callable[[], object] | None = None
+    ) -> bool:
+        """Stay with the response to a POST until it is over here, and return whether its client has left before that.
+
+        Args:
+            channel: The response; its call has begun.
+            receive: ASGI's way in.
+            send: ASGI's way out.
+            left: Called where the client has left, also when the server ends this task by force.
+        """
+        gone = False
+        try:
+            await channel.settle()
+            if not channel.over_for(send):  # most calls need no more than that
+                await self.attend(channel, receive, send)
+        finally:
+            gone = channel.read_by(send)
+            if gone:
+                channel.leave()
+                if left is not None:
+                    left()
+        return gone
+
     async def _beat(self, scope: anyio.CancelScope) -> None:
         with scope:
             while self._read:

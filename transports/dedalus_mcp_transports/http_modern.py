@@ -51,20 +51,18 @@ class Modern:
         self._running[channel] = None
         self._tasks.start(partial(self._answer, message, channel))
         try:
-            await channel.settle()
-            if not channel.over_for(send):  # most calls need no more than that
-                await self._pulse.attend(channel, receive, send)
-        finally:  # also when the server ends this task by force
+            left = await self._pulse.stay(channel, receive, send, partial(self._close, channel))
+        finally:
             receiver = self._running.pop(channel, None)
-            left = channel.read_by(send)
-            if left:
-                channel.leave()
-                if receiver is not None:
-                    receiver.close("the client closed the stream")
         if left:
             if receiver is not None:
                 await receiver.idle()
             await answer_gone(channel, send)
+
+    def _close(self, channel: PostChannel) -> None:
+        receiver = self._running.get(channel)
+        if receiver is not None:
+            receiver.close("the client closed the stream")
 
     async def _answer(self, message: Call, channel: PostChannel) -> None:
         """Answer a call, in a task of its own: all that it takes is made here, since many may wait for their turn."""

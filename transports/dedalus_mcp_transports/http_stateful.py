@@ -157,15 +157,7 @@ class Stateful:
 
     async def _read_on(self, channel: PostChannel, receive: Receive, send: Send) -> None:
         """Stay until the response ends; when the client leaves, the call goes on: its events can be had again."""
-        try:
-            await channel.settle()
-            if not channel.over_for(send):  # most calls need no more than that
-                await self._pulse.attend(channel, receive, send)
-        finally:  # also when the server ends this task by force
-            left = channel.read_by(send)
-            if left:
-                channel.leave()
-        if left:
+        if await self._pulse.stay(channel, receive, send):
             await answer_gone(channel, send)
 
     # GET and DELETE.

@@ -161,16 +161,7 @@ class Stateless:
         run = receiver.lend(taken, channel)
         if run is not None:
             self._tasks.start(run)
-        try:
-            await channel.settle()
-            if not channel.over_for(send):
-                await self._pulse.attend(channel, receive, send)
-        finally:  # also when the server ends this task by force
-            left = channel.read_by(send)
-            if left:
-                channel.leave()
-                receiver.lose("the client has left")
-        if left:
+        if await self._pulse.stay(channel, receive, send, partial(receiver.lose, "the client has left")):
             await answer_gone(channel, send)
 
 
