@@ -19,6 +19,9 @@ __all__ = ("Clock", "Timeout")
 class Timeout:
     """How long to wait for the reply to a call.
 
+    Attributes:
+        first: How long if there is no progress, in seconds.
+
     Args:
         seconds: The time to wait, in seconds.
         reset_on_progress: Whether each progress notice of the call starts that time anew.
@@ -31,7 +34,7 @@ class Timeout:
     Source: MCP 2025-11-25, basic/lifecycle, "Timeouts"; CANC-13 and CANC-14 in short.
     """
 
-    __slots__ = ("reset_on_progress", "seconds", "total")
+    __slots__ = ("first", "reset_on_progress", "seconds", "total")
 
     def __init__(self, seconds: float, *, reset_on_progress: bool = False, total: float | None = None) -> None:
         for name, value in (("seconds", seconds), ("total", total)):
@@ -40,6 +43,7 @@ class Timeout:
         self.seconds = seconds
         self.reset_on_progress = reset_on_progress
         self.total = total
+        self.first = seconds if total is None else min(seconds, total)
 
     def __repr__(self) -> str:
         return f"Timeout({self.seconds!r}, reset_on_progress={self.reset_on_progress!r}, total={self.total!r})"
@@ -63,7 +67,7 @@ class Clock:
         self._end = now + timeout.seconds
         self._last = inf if timeout.total is None else now + timeout.total
         self._stopped_at: float | None = None
-        self.deadline = min(self._end, self._last)
+        self.deadline = now + timeout.first
 
     def progressed(self, now: float) -> None:
         """The peer showed a sign of life."""

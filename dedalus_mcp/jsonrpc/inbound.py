@@ -69,7 +69,7 @@ class Inbound:
     def scope(self) -> anyio.CancelScope:
         """The handler's cancel scope."""
         if self._scope is None:
-            self._scope = anyio.CancelScope()
+            self._scope = anyio.move_on_after(None)  # a scope like any other, which `CancelScope()` sets up twice
             if self.cancelled is not None:
                 self._scope.cancel()
         return self._scope

@@ -15,7 +15,7 @@ Layer: L3.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -201,7 +201,7 @@ class Peer:
 
     # What goes out.
 
-    async def call(
+    def call(
         self,
         method: str,
         params: Any = UNSET,
@@ -210,7 +210,7 @@ class Peer:
         timeout: Timeout | None = None,
         progress: tuple[RequestId, Progress | None] | None = None,
         opened: Callable[[RequestId], None] | None = None,
-    ) -> Raw:
+    ) -> Coroutine[Any, Any, Raw]:
         """Make a call and wait for its reply.
 
         Cancelling the wait, or its timeout, tells the peer that no reply is wanted any more.
@@ -235,7 +235,7 @@ class Peer:
             LocalProtocolError: Too many calls are open, one of them has the same progress token, or
                 the params are not JSON; nothing was sent.
         """
-        return await self._ours.call(method, params, channel or self.channel, timeout, progress, opened)
+        return self._ours.call(method, params, channel or self.channel, timeout, progress, opened)
 
     def notify(self, method: str, params: Any = UNSET, *, channel: Channel | None = None) -> None:
         """Send a notice.

@@ -142,7 +142,37 @@ def signal() -> Signal:
         import trio  # noqa: PLC0415 - only ever reached where it is running
 
         return trio.Event()
-    return asyncio.Event()
+    return _AsyncioSignal()
+
+
+class _AsyncioSignal:
+    """As asyncio's own event, which makes a queue for those who wait and takes a lock: here mostly one waits."""
+
+    __slots__ = ("_is_set", "_waiting")
+
+    def __init__(self) -> None:
+        self._is_set = False
+        self._waiting: tuple[asyncio.Future[None], ...] = ()
+
+    def is_set(self) -> bool:
+        return self._is_set
+
+    def set(self) -> None:
+        self._is_set = True
+        for future in self._waiting:
+            if not future.done():
+                future.set_result(None)
+
+    async def wait(self) -> None:
+        if self._is_set:
+            return
+        future = asyncio.get_running_loop().create_future()
+        self._waiting += (future,)
+        try:
+            await future
+        except BaseException:  # whoever waits for long may come again and again
+            self._waiting = tuple(each for each in self._waiting if each is not future)
+            raise
 
 
 class Timer(Protocol):

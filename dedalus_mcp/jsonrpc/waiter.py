@@ -56,7 +56,7 @@ class Waiter:
         self._event = signal()
         self._outcome: Success | Exception | None = None
         self._began = 0.0
-        self._clock: Clock | None = None
+        self._clock: Clock | None = None  # most calls are over before it would be moved
         self._alarm: Alarm | None = None
         self._sending: anyio.CancelScope | None = None
 
@@ -84,11 +84,11 @@ class Waiter:
         """
         if self._timeout is not None:
             self._began = now()
-            self._clock = Clock(self._timeout, self._began)
-            if stopped:
-                self._clock.stop(self._began)
             self._alarm = alarms.here()
-            self._alarm.set(self, self._clock.deadline)
+            if stopped:
+                self.stop_clock()
+            else:
+                self._alarm.set(self, self._began + self._timeout.first)
         try:
             if channel.full:
                 await self._until_settled(channel.ready)
@@ -140,7 +140,8 @@ class Waiter:
         self._move(Clock.start)
 
     def _move(self, change: Callable[[Clock, float], None]) -> None:
-        if self._clock is not None and self._alarm is not None and self._outcome is None:
+        if self._timeout is not None and self._alarm is not None and self._outcome is None:
+            self._clock = self._clock or Clock(self._timeout, self._began)
             change(self._clock, now())
             self._alarm.set(self, self._clock.deadline)
 

@@ -94,12 +94,19 @@ async def put(
     if timeout is not None and timeout is not UNSET:
         with legally:
             Timeout(timeout)
-    ask = partial(_ask if within is None else _ask_in_turn, call, method, question, timeout)
     running = turn.get()
     if running is None:
-        return await (ask() if within is None else within(ask))
+        return await _ask_within(within, call, method, question, timeout)
     async with running.suspended():
-        return await (ask() if within is None else within(ask))
+        return await _ask_within(within, call, method, question, timeout)
+
+
+def _ask_within(
+    within: Within[R] | None, call: AskingCall, method: Method[P, R], question: Question, timeout: Seconds
+) -> Coroutine[Any, Any, R]:
+    if within is None:
+        return _ask(call, method, question, timeout)
+    return within(partial(_ask_in_turn, call, method, question, timeout))
 
 
 async def _ask_in_turn(call: AskingCall, method: Method[P, R], question: Question, timeout: Seconds) -> R:

@@ -265,3 +265,26 @@ async def test_waiting_for_a_signal_can_be_cancelled() -> None:
     with anyio.move_on_after(0) as scope:
         await told.wait()
     assert scope.cancelled_caught
+
+
+async def test_whoever_gives_up_waiting_for_a_signal_leaves_nothing_and_disturbs_nobody() -> None:
+    told = signal()
+    woken: list[int] = []
+
+    async def wait(number: int, scope: anyio.CancelScope) -> None:
+        with scope:
+            await told.wait()
+            woken.append(number)
+
+    scopes = [anyio.CancelScope() for _ in range(3)]
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as group:
+            for number, scope in enumerate(scopes):
+                group.start_soon(wait, number, scope)
+            await anyio.wait_all_tasks_blocked()
+            scopes[1].cancel()
+            await anyio.wait_all_tasks_blocked()
+            assert len(getattr(told, "_waiting", (0, 2))) == 2  # a long-lived one would gather all who ever came
+            scopes[0].cancel()
+            told.set()  # in the same step: who is on the way out already stays out
+    assert woken == [2]

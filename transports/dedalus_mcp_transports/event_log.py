@@ -122,9 +122,10 @@ class MemoryEventLog:
         Where other logs have used up what they share, this one keeps as much as it can.
         """
         self._number += 1
-        while self._bytes and len(data) > self._budget.left:
+        size, budget = len(data), self._budget
+        while size > budget.left and self._bytes:
             self._make_room()
-        if len(data) > min(self._max_bytes, self._budget.left):
+        if size > budget.left or size > self._max_bytes:
             self._forget(stream)
         else:
             self._keep(stream, data)
@@ -156,16 +157,17 @@ class MemoryEventLog:
         kept = self._streams.get(stream)
         if kept is None:
             kept = self._streams[stream] = _Stream()
+            if len(self._streams) > self._max_streams:
+                self._forget(next(iter(self._streams)))
         else:
             self._streams.move_to_end(stream)
         kept.events.append((self._number, data))
-        self._count(len(data))
-        if len(self._streams) > self._max_streams:
-            self._forget(next(iter(self._streams)))
         if len(kept.events) > self._max_events:
             self._drop_oldest(kept)
-        while self._bytes > self._max_bytes:
-            self._make_room()
+        if data:
+            self._count(len(data))
+            while self._bytes > self._max_bytes:
+                self._make_room()
 
     def _make_room(self) -> None:
         stream, kept = next(iter(self._streams.items()))

@@ -86,7 +86,8 @@ class StreamLog:
 
     def event(self, frame: bytes) -> bytes:
         """Keep an event and return it as written, after what the stream begins with."""
-        return self.begin() + sse.event(frame, id=self._log.append(self.stream, frame))
+        begin = b"" if self._begun else self.begin()
+        return begin + sse.event(frame, id=self._log.append(self.stream, frame))
 
 
 class PostChannel:

@@ -36,16 +36,18 @@ def event(data: bytes, *, id: str | None = None, event: str | None = None, retry
     Raises:
         ValueError: `id` or `event` holds a line break or another unprintable character.
     """
-    if id is None and event is None and retry is None:
-        return b"".join((b"data: ", data, b"\n\n"))
     head = "" if retry is None else f"retry: {retry}\n"
-    for field, value in (("id", id), ("event", event)):
-        if value is None:
-            continue
-        if not value.isprintable():
-            raise ValueError(f"an event's {field} is printable, unlike {value!r:.80}")
-        head += f"{field}: {value}\n"
+    if id is not None:
+        head += _field("id", id)
+    if event is not None:
+        head += _field("event", event)
     return b"".join((head.encode(), b"data: ", data, b"\n\n"))
+
+
+def _field(name: str, value: str) -> str:
+    if not value.isprintable():
+        raise ValueError(f"an event's {name} is printable, unlike {value!r:.80}")
+    return f"{name}: {value}\n"
 
 
 def join(frames: Iterable[bytes]) -> bytes:
