@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import socket
 import subprocess
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -22,10 +22,15 @@ MODERN = b"2026-07-28"
 
 
 class HttpChild:
-    """A server as a child process that says on stderr where it serves, and one connection to it."""
+    """A server as a child process that says on stderr where it serves, and one connection to it.
 
-    def __init__(self, command: Sequence[str]) -> None:
-        self._process = subprocess.Popen(command, env=ENVIRONMENT, stderr=subprocess.PIPE)
+    Args:
+        command: Starts it.
+        environment: What it finds in its environment besides.
+    """
+
+    def __init__(self, command: Sequence[str], environment: Mapping[str, str] | None = None) -> None:
+        self._process = subprocess.Popen(command, env={**ENVIRONMENT, **(environment or {})}, stderr=subprocess.PIPE)
         assert self._process.stderr is not None
         found = SERVING.search(self._process.stderr.readline())
         assert found is not None
