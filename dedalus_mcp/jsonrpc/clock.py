@@ -19,14 +19,14 @@ __all__ = ("Clock", "Timeout")
 class Timeout:
     """How long to wait for the reply to a call.
 
-    Attributes:
-        first: How long if there is no progress, in seconds.
-
     Args:
         seconds: The time to wait, in seconds.
         reset_on_progress: Whether each progress notice of the call starts that time anew.
         total: The longest time to wait however much progress there is, in seconds; None for
             no such limit.
+
+    Attributes:
+        first: How long if there is no progress, in seconds.
 
     Raises:
         ValueError: A time is negative or not a number.

@@ -155,7 +155,6 @@ class Pulse:
             send: ASGI's way out.
             left: Called where the client has left, also when the server ends this task by force.
         """
-        gone = False
         try:
             await channel.settle()
             if not channel.over_for(send):  # most calls need no more than that
