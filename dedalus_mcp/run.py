@@ -16,7 +16,6 @@ import threading
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from functools import partial
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, cast
 
 import anyio
@@ -146,7 +145,11 @@ def _completed(server: MCPServer, settings: HttpSettings) -> HttpSettings:
 
 def _loop_for(opened: Host | Target | Duplex) -> dict[str, Any]:
     """The faster event loop where it is installed, for what has many clients."""
-    return {"use_uvloop": _is_host(opened) and find_spec("uvloop") is not None}
+    if not _is_host(opened):
+        return {}
+    from importlib.util import find_spec  # noqa: PLC0415 - loaded where it is used
+
+    return {"use_uvloop": find_spec("uvloop") is not None}
 
 
 def _is_host(transport: object) -> TypeGuard[Host]:
@@ -206,7 +209,9 @@ class Hosted:
             try:
                 yield value
             finally:
-                await self._server.parkings.here().aclose()
+                parking = self._server.parkings.known()
+                if parking is not None:
+                    await parking.aclose()
 
 
 class _HostedConversation(Peer):

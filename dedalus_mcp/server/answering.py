@@ -32,12 +32,8 @@ from dedalus_mcp.jsonrpc.inbound import Inbound
 from dedalus_mcp.jsonrpc.messages import Notice
 from dedalus_mcp.server.capabilities import promised
 from dedalus_mcp.server.context import Context, current
-from dedalus_mcp.server.ended_call import EndedCall
 from dedalus_mcp.server.hints import hinted
-from dedalus_mcp.server.parked_call import CARRIERS, ParkedCall
-from dedalus_mcp.server.replaying import run_apart
 from dedalus_mcp.server.results import described
-from dedalus_mcp.server.rounds import BadState
 from dedalus_mcp.server.routes import (
     AT_ONCE,
     HANDLED,
@@ -53,7 +49,7 @@ from dedalus_mcp.server.tools import ToolCall
 from dedalus_mcp.session import ServerSession, Terms
 from dedalus_mcp.types import InitializeResult, RequestParams
 from dedalus_mcp.types.messages import InputResponseRequestParams, Meta
-from dedalus_mcp.types.methods import REQUESTS, ROOTS_LIST_CHANGED
+from dedalus_mcp.types.methods import CARRIERS, REQUESTS, ROOTS_LIST_CHANGED
 from dedalus_mcp.types.revisions import LATEST_LEGACY, V2025_03_26, complete, shape
 
 if TYPE_CHECKING:
@@ -186,27 +182,13 @@ class Answering:
             return result
         return None  # the request is replied to already: a retry gets the result
 
-    async def _retry(self, handled: Handled, params: InputResponseRequestParams, retry: Context) -> Any:
-        """Answer a retry: with what the call leads to that it goes on with, or by running it once more."""
-        parking, answers = self.server.parkings.here(), params.inputResponses or {}
+    async def _retry(self, handled: Handled, params: InputResponseRequestParams, context: Context) -> Any:
+        """Answer what brings answers: with what the call leads to that it goes on with, or by running it."""
+        parking = self.server.parkings.here()
         if params.requestState is None:  # no retry of ours, but questions may be answered before they are asked
-            retry.park(ParkedCall(retry, parking, offered=answers))
-            return await self._handle(handled, params, retry)
-        try:
-            call, number = parking.find(params.requestState, retry)
-            while isinstance(call, ParkedCall) and call.cancelled is not None:
-                await parking.gone(call)
-                call, number = parking.find(params.requestState, retry)
-            if isinstance(call, EndedCall):
-                return call.told_again(number, answers)
-            if call.known:
-                return await call.resume(retry, number, answers)
-            leg = call.take_over(retry, answers)
-        except BadState as bad:
-            raise parking.rejected(bad) from None
-        call.context.park(call)
-        run_apart(call.first, partial(self._handle, handled, params, call.context), parking.tasks)
-        return await call.outcome_for(leg)
+            context.park(parking.begin(context, params.inputResponses))
+            return await self._handle(handled, params, context)
+        return await parking.retry(params, context, partial(self._handle, handled, params))
 
     def _told(self, error: Exception, context: Context) -> Exception:
         """Return what the client is told of an exception; as it is, it is an internal error."""

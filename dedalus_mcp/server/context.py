@@ -29,7 +29,6 @@ from dedalus_mcp.server.cancelling import Cancelling
 from dedalus_mcp.server.lifespans import L_co, Lifespans, S_co
 from dedalus_mcp.server.log_forwarding import ClientLogHandler, named
 from dedalus_mcp.server.logs import Logs
-from dedalus_mcp.server.parked_call import ParkedCall
 from dedalus_mcp.server.polling import Polling
 from dedalus_mcp.server.progress import EMIT_HZ, ProgressTracker
 from dedalus_mcp.server.progress_telemetry import ProgressTelemetry
@@ -48,6 +47,7 @@ from dedalus_mcp.types.revisions import shape
 
 if TYPE_CHECKING:
     from dedalus_mcp.server.composition import Home
+    from dedalus_mcp.server.parked_call import ParkedCall
     from dedalus_mcp.server.server import MCPServer
 
 __all__ = ("Context", "active_context", "current", "get_context", "progress")
@@ -233,7 +233,7 @@ class Context(Lifespans[L_co, S_co], Asking, Cancelling, Logs, Polling):
 
     def _rounds(self) -> ParkedCall:
         if self._parked is None:
-            self._parked = ParkedCall(self, self._server.parkings.here())
+            self._parked = self._server.parkings.here().begin(self)
         return self._parked
 
     @property

@@ -32,8 +32,6 @@ from dedalus_mcp.server.asker import Asker
 from dedalus_mcp.server.context import Context, current, get_context
 from dedalus_mcp.server.hints import hinted
 from dedalus_mcp.server.middleware import Incoming
-from dedalus_mcp.server.parked_call import CARRIERS, ParkedCall
-from dedalus_mcp.server.replaying import apart, run_apart
 from dedalus_mcp.server.routes import AT_ONCE, Handled
 from dedalus_mcp.server.session_lifespan import SessionLife, SessionLifespan
 from dedalus_mcp.server.sessions import Session
@@ -41,7 +39,7 @@ from dedalus_mcp.server.tool_passage import call_through, typed
 from dedalus_mcp.server.tools import ToolCall
 from dedalus_mcp.session import ServerSession
 from dedalus_mcp.types import InitializeResult, NotificationParams
-from dedalus_mcp.types.methods import CANCELLED, NOTIFICATIONS, REQUESTS
+from dedalus_mcp.types.methods import CANCELLED, CARRIERS, NOTIFICATIONS, REQUESTS
 from dedalus_mcp.types.revisions import LATEST_LEGACY, shape
 
 if TYPE_CHECKING:
@@ -138,23 +136,11 @@ class Intercepting(Answering):
             if params.requestState is not None:
                 return await self._retry(handled, params, context)
             if self.server.request_middleware:
-                return await self._begin_apart(handled, params, context)
+                handle = partial(self._handle, handled, params)
+                return await self.server.parkings.here().begin_apart(context, params.inputResponses, handle)
             if params.inputResponses is not None:
                 return await self._retry(handled, params, context)
         return await self._handle(handled, params, context)
-
-    async def _begin_apart(self, handled: Handled, params: Any, context: Context) -> Any:
-        """Run the handler in a task of its own: then the first request, too, ends when it is answered."""
-        parking = self.server.parkings.here()
-        call = ParkedCall(apart(context), parking, offered=params.inputResponses)
-        call.context.park(call)
-        leg = call.attach(context)
-        run_apart(call.first, partial(self._handle, handled, params, call.context), parking.tasks, awaited=True)
-        try:
-            return await call.outcome_for(leg)
-        finally:
-            if not call.over and context.call.channel.carrier is None:
-                context.peer.leave_apart(call.first)
 
     # Calls.
 

@@ -44,17 +44,15 @@ from dedalus_mcp.server.request_state import State
 from dedalus_mcp.server.rounds import Rounds, Take
 from dedalus_mcp.types import InputRequiredResult
 from dedalus_mcp.types.meta import SERVER_INFO_KEY
+from dedalus_mcp.types.methods import CARRIERS
 
 if TYPE_CHECKING:
     from dedalus_mcp.server.context import Context
     from dedalus_mcp.server.parking import Parking
 
-__all__ = ("CARRIERS", "ParkedCall")
+__all__ = ("ParkedCall",)
 
 logger = logging.getLogger("dedalus_mcp")
-
-CARRIERS = frozenset({"tools/call", "prompts/get", "resources/read"})
-"""The methods whose results may ask for input (MRTR-02, MRTR-03)."""
 
 # Clients stop at ten rounds; a handler that asks in a loop learns of it here.
 WARN_AT_ROUND = 9

@@ -15,8 +15,9 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Hashable
-from typing import TYPE_CHECKING
+from collections.abc import Hashable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import anyio
 from msgspec import Raw
@@ -28,11 +29,12 @@ from dedalus_mcp.server.config import ParkingConfig
 from dedalus_mcp.server.ended_call import EndedCall, EndedCalls
 from dedalus_mcp.server.parked_call import ParkedCall
 from dedalus_mcp.server.quiet import Quiet
-from dedalus_mcp.server.replaying import apart
+from dedalus_mcp.server.replaying import Handle, apart, run_apart
 from dedalus_mcp.server.request_state import State, StateWriter
 from dedalus_mcp.server.rounds import BadState
 from dedalus_mcp.server.seal import Seal
 from dedalus_mcp.types import InputRequiredResult
+from dedalus_mcp.types.messages import InputResponseRequestParams
 
 if TYPE_CHECKING:
     from dedalus_mcp.server.context import Context
@@ -82,6 +84,33 @@ class Parking:
         return self._states.seal is not None
 
     # The life of a call.
+
+    def begin(self, context: Context, offered: Mapping[str, Any] | None = None) -> ParkedCall:
+        """Return the asker of a call.
+
+        Args:
+            context: The call, as its handler sees it.
+            offered: Answers that came with the call itself, by the names of questions not asked yet.
+        """
+        return ParkedCall(context, self, offered=offered)
+
+    async def begin_apart(self, context: Context, offered: Mapping[str, Any] | None, handle: Handle) -> Any:
+        """Answer a call whose handler runs in a task of its own: its first request, too, ends when it is answered.
+
+        Args:
+            context: The call, as its first request sees it.
+            offered: See `begin`.
+            handle: Runs the handler with the context that it sees.
+        """
+        call = self.begin(apart(context), offered)
+        call.context.park(call)
+        leg = call.attach(context)
+        run_apart(call.first, partial(handle, call.context), self.tasks, awaited=True)
+        try:
+            return await call.outcome_for(leg)
+        finally:
+            if not call.over and context.call.channel.carrier is None:
+                context.peer.leave_apart(call.first)
 
     def add(self, call: ParkedCall, context: Context) -> None:
         """Take a call that asks for the first time here.
@@ -141,6 +170,34 @@ class Parking:
                 await self._next_end()
 
     # Retries.
+
+    async def retry(self, params: InputResponseRequestParams, retry: Context, handle: Handle) -> Any:
+        """Answer a retry: with what the call leads to that it goes on with, or by running it once more.
+
+        Args:
+            params: Those of the retry, with a state.
+            retry: The retry.
+            handle: Runs the handler with the context that it sees.
+
+        Raises:
+            McpError: -32602, its state is no good.
+        """
+        state, answers = params.requestState or "", params.inputResponses or {}
+        try:
+            call, number = self.find(state, retry)
+            while isinstance(call, ParkedCall) and call.cancelled is not None:
+                await self.gone(call)
+                call, number = self.find(state, retry)
+            if isinstance(call, EndedCall):
+                return call.told_again(number, answers)
+            if call.known:
+                return await call.resume(retry, number, answers)
+            leg = call.take_over(retry, answers)
+        except BadState as bad:
+            raise self.rejected(bad) from None
+        call.context.park(call)
+        run_apart(call.first, partial(handle, call.context), self.tasks)
+        return await call.outcome_for(leg)
 
     def find(self, text: str, context: Context) -> tuple[ParkedCall | EndedCall, int]:
         """Return the call that a retry belongs to, and the round that it answers.

@@ -16,9 +16,12 @@ from dedalus_mcp.jsonrpc.messages import Call
 from dedalus_mcp.jsonrpc.tasks import Tasks, ends_the_task
 from dedalus_mcp.server.context import Context
 
-__all__ = ("apart", "run_apart")
+__all__ = ("Handle", "apart", "run_apart")
 
 logger = logging.getLogger("dedalus_mcp")
+
+Handle = Callable[[Context], Coroutine[Any, Any, object]]
+"""Runs a call's handler to its end, with the context that it sees."""
 
 
 def apart(retry: Context) -> Context:

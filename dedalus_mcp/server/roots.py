@@ -13,7 +13,6 @@ import os
 from collections.abc import Iterable
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote, urlsplit
 
 from anyio import to_thread
 
@@ -108,6 +107,8 @@ class RootGuard:
 
     def _local(self, uri: str) -> str | None:
         """Return the path that a `file:` URI names on this machine; None if it names none."""
+        from urllib.parse import unquote, urlsplit  # noqa: PLC0415 - loads much, and most programs never get here
+
         try:
             parts = urlsplit(uri)
             path = unquote(parts.path, errors="strict")

@@ -23,13 +23,12 @@ from dedalus_mcp.server.intercepting import Intercepting
 from dedalus_mcp.server.lifespan import Lifespan, entering
 from dedalus_mcp.server.listeners import Listeners
 from dedalus_mcp.server.middleware import Chain, Middleware
-from dedalus_mcp.server.parking import Parking
+from dedalus_mcp.server.parkings import Parkings
 from dedalus_mcp.server.pinging import Pinging
 from dedalus_mcp.server.prompts import Prompts
 from dedalus_mcp.server.requests import Requests
 from dedalus_mcp.server.resources import Resources
 from dedalus_mcp.server.sampling_bounds import SamplingBoundsByPeer
-from dedalus_mcp.server.seal import Seal
 from dedalus_mcp.server.serving import Serving
 from dedalus_mcp.server.session_lifespan import EnterSession, SessionLifespan
 from dedalus_mcp.server.sessions import Session
@@ -189,8 +188,8 @@ class MCPServer(Including, Pinging, Requests, Serving):
         self.bus.subscribe(self.hear)
         self.completions = Completions(self.prompts, self.resources, self.threads, self.config.completion_limit)
         self.sampling_bounds = SamplingBoundsByPeer(self.config.sampling)
+        self.parkings = Parkings(self.config.parking, name)
         self.seal_under(state_keys)
-        self.parkings = PerLoop(lambda: Parking(self.config.parking, self.name, self._seal))
         self._extensions = extensions_of(extensions)
         self._experimental = {key: dict(value) for key, value in (experimental_capabilities or {}).items()} or None
         self._lifespan = Lifespan(entering(lifespan, self))
@@ -356,7 +355,7 @@ class MCPServer(Including, Pinging, Requests, Serving):
             ValueError: A key is too short.
             ImportError: The extra `seal` is not installed.
         """
-        self._seal = Seal(keys) if keys else None
+        self.parkings.seal_under(keys)
         self.state_keys = keys
 
     @asynccontextmanager

@@ -33,9 +33,9 @@ from dedalus_mcp.jsonrpc.codec import encode_value
 from dedalus_mcp.schema.signature import is_async, returned
 from dedalus_mcp.server.asker import in_step
 from dedalus_mcp.server.journal import Answer, Fault, Journal, Outcome, check_name
-from dedalus_mcp.server.parked_call import ParkedCall
 
 if TYPE_CHECKING:
+    from dedalus_mcp.server.parked_call import ParkedCall
     from dedalus_mcp.threads import Threads
 
 __all__ = ("Steps",)

@@ -230,6 +230,9 @@ REQUESTS: Final[dict[str, Method[Any, Any]]] = {
 }
 """Every request by its name."""
 
+CARRIERS: Final = frozenset({TOOLS_CALL.name, PROMPTS_GET.name, RESOURCES_READ.name})
+"""The methods whose results may ask for input (MRTR-02, MRTR-03)."""
+
 NOTIFICATIONS: Final[dict[str, NotificationMethod[Any]]] = {
     method.name: method
     for method in (
