@@ -84,7 +84,7 @@ class Refusal:
     """A request that is not taken.
 
     Attributes:
-        status: The HTTP status: 421 for its Host, 403 for its Origin.
+        status: The HTTP status; of a `Guard`, 421 for its Host, 403 for its Origin.
         message: What was refused, in harmless characters, and which setting would allow it.
     """
 

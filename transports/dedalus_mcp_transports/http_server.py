@@ -30,7 +30,7 @@ from dedalus_mcp_transports.http_request import (
     Send,
     respond,
 )
-from dedalus_mcp_transports.http_security import Guard, TransportSecuritySettings
+from dedalus_mcp_transports.http_security import Guard, Refusal, TransportSecuritySettings
 from dedalus_mcp_transports.http_service import Service
 from dedalus_mcp_transports.http_settings import HttpSettings
 
@@ -125,35 +125,35 @@ class HttpApp:
         preflight = cors.preflight(request.scope["method"], request.fields)
         if preflight is None or origin is None or not (self._is_here(request.scope) or self._is_sse(request.scope)):
             await self._serve(request, receive, telling)
-        elif await self._lets_in(request, telling):
+        elif (refusal := self._refusal(request)) is not None:
+            await refuse(telling, refusal.status, INVALID_REQUEST, refusal.message)
+        else:
             await respond(telling, 204, b"", *preflight)
 
-    async def _lets_in(self, request: HttpRequest, send: Send) -> bool:
-        """Whether the request may go on; if not, it is answered."""
+    def _refusal(self, request: HttpRequest) -> Refusal | None:
+        """Return why the request may not go on; None if it may."""
         scope = request.scope
         headers = scope["headers"]
         size = len(scope["path"]) + len(scope.get("query_string", b"")) + sum(map(len, chain.from_iterable(headers)))
         if len(headers) > self._settings.max_headers or size > self._settings.max_head:
             limits = f"{self._settings.max_headers} headers and {self._settings.max_head} bytes"
-            await refuse(send, 431, INVALID_REQUEST, f"The headers are too many or too long; the limits are {limits}")
-            return False
+            return Refusal(431, f"The headers are too many or too long; the limits are {limits}")
         try:
             refusal = self._guard.check(request.fields.one(b"host"), request.fields.one(b"origin"))
         except ConflictingHeader as error:
-            await refuse(send, 400, INVALID_REQUEST, str(error))
-            return False
+            return Refusal(400, str(error))
         if refusal is not None:
             logger.info("refused with status %d: %s", refusal.status, refusal.message)
-            await refuse(send, refusal.status, INVALID_REQUEST, refusal.message)
-            return False
-        return True
+        return refusal
 
     async def _serve(self, request: HttpRequest, receive: Receive, send: Send) -> None:
         by_sse = self._is_sse(request.scope)
         if not by_sse and not self._is_here(request.scope):
             await respond(send, 404, b"Not found: MCP is served at another path, by default /mcp")
             return
-        if not await self._lets_in(request, send):
+        refusal = self._refusal(request)
+        if refusal is not None:
+            await refuse(send, refusal.status, INVALID_REQUEST, refusal.message)
             return
         service = self._service()
         try:
