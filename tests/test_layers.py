@@ -106,6 +106,7 @@ THIRD_PARTY_OF = {
     "dedalus_mcp.schema.json_schema": {"jsonschema_rs"},  # only when an author gives a schema
     "dedalus_mcp.server.seal": {"cryptography"},  # the extra `seal`
     "dedalus_mcp_transports.http_client": {"httpx"},
+    "dedalus_mcp_transports.http_pool": {"httpcore", "httpx"},
     "dedalus_mcp_transports.http_uvicorn": {"uvicorn"},
 }
 """What one module may import besides."""
@@ -127,10 +128,10 @@ SHARED = ("dedalus_mcp.jsonrpc.tasks", "dedalus_mcp.jsonrpc.loops")
 """The modules above L2 that transports may use: they start tasks too, and there is one of them for each loop."""
 
 SAYS_LAYER = re.compile(r"^Layer: L(\d)", re.MULTILINE)
-UNNEEDED = {"cryptography", "httpx", "joserfc", "pydantic", "starlette", "trio", "uvicorn"}
+UNNEEDED = {"cryptography", "httpcore", "httpx", "joserfc", "pydantic", "starlette", "trio", "uvicorn"}
 """What a local server does without."""
 
-EVENT_LOOPS = {"anyio", "asyncio", "httpx", "trio", "uvicorn"}
+EVENT_LOOPS = {"anyio", "asyncio", "httpcore", "httpx", "trio", "uvicorn"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,6 @@ import re
 import ssl
 from collections.abc import Mapping
 from functools import lru_cache
-from http.cookiejar import CookieJar
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
@@ -25,7 +24,6 @@ from anyio.lowlevel import checkpoint
 
 from dedalus_mcp.transport import Duplex
 from dedalus_mcp_transports.http_connection import HttpConnection
-from dedalus_mcp_transports.http_lanes import IDLE_SECONDS, Lanes, OneClient
 from dedalus_mcp_transports.http_sender import Sender, address
 from dedalus_mcp_transports.http_sse import SseConnection
 from dedalus_mcp_transports.http_stream import Reconnect
@@ -75,8 +73,9 @@ class _Url:
         return f"{address(self.url)} {hashlib.sha256(self.url.encode()).hexdigest()[:16]}"
 
     def _sender(self) -> Sender:
-        clients = _lanes() if self.http_client is None else OneClient(self.http_client)
-        return Sender(clients, self.url, headers=self.headers, auth=self.auth, timeout=self.timeout)
+        client = _client() if self.http_client is None else self.http_client
+        owned = self.http_client is None
+        return Sender(client, self.url, headers=self.headers, auth=self.auth, timeout=self.timeout, owned=owned)
 
 
 class StreamableHttp(_Url):
@@ -226,12 +225,16 @@ def _legal(name: str, value: str) -> str:
     return name.lower()
 
 
-def _lanes() -> Lanes:
-    import httpx  # noqa: PLC0415 - loaded where it is used
+def _client() -> Any:
+    from urllib.request import getproxies  # noqa: PLC0415 - loaded where it is used
 
-    cookies = CookieJar()  # shared: by them, a server's balancer finds the process that has the session
-    limits = httpx.Limits(max_connections=None, keepalive_expiry=IDLE_SECONDS)
-    return Lanes(lambda: httpx.AsyncClient(verify=_tls(), limits=limits, cookies=cookies))
+    import httpx  # noqa: PLC0415 - likewise
+
+    from dedalus_mcp_transports.http_pool import Pool  # noqa: PLC0415 - likewise
+
+    if any(scheme in getproxies() for scheme in ("http", "https", "all")):  # then httpx, which knows its way round them
+        return httpx.AsyncClient(verify=_tls(), limits=httpx.Limits(max_connections=None))
+    return httpx.AsyncClient(transport=Pool(_tls()))
 
 
 @lru_cache(maxsize=1)

@@ -21,13 +21,13 @@ from dedalus_mcp.errors import MCPConnectionError
 from dedalus_mcp.excerpt import excerpt
 from dedalus_mcp.transport import ASKING
 from dedalus_mcp_transports.http_failures import MAX_ERROR_BODY, Answer, failure
-from dedalus_mcp_transports.http_lanes import Clients
 
 __all__ = ("Response", "Sender", "address", "redirected", "same_origin")
 
 MAX_REDIRECTS = 5
 # The body of a refusal is worth waiting for, but not long: the call has failed already.
 REFUSAL_SECONDS = 0.8
+CLOSING_SECONDS = 0.5
 _PORTS = {"http": 80, "https": 443}
 # What httpx and httpx2 call what happens before the server has seen anything of the request.
 _BEFORE = ("ConnectError", "ConnectTimeout", "PoolTimeout", "ProxyError", "UnsupportedProtocol")
@@ -115,19 +115,24 @@ class Sender:
     """Sends requests to one endpoint.
 
     Args:
-        clients: The HTTP clients.
+        client: The HTTP client.
         url: The endpoint.
         headers: What every request says; names in lower case.
         auth: The client's own kind of authentication; None to leave it to the client.
         timeout: Seconds to connect, and for each write.
+        owned: Whether the client is closed with this.
 
     Attributes:
         asking: Makes the context in which an authentication asks a person: see `transport.Asking`.
     """
 
-    def __init__(self, clients: Clients, url: str, *, headers: Mapping[str, str], auth: Any, timeout: float) -> None:
-        self._clients = clients
+    def __init__(
+        self, client: Any, url: str, *, headers: Mapping[str, str], auth: Any, timeout: float, owned: bool
+    ) -> None:
+        self._client = client
+        self._owned = owned
         self.url = url
+        self._parsed: Any = url  # as the client has it, once it has read it
         self._headers = dict(headers)
         self._auth = {} if auth is None else {"auth": auth}
         # Reading is never timed here: how long a reply may take, the engine's clocks know.
@@ -150,43 +155,44 @@ class Sender:
         Raises:
             MCPConnectionError: There was no answer, or it sent us on to where we do not go.
         """
-        client, raw = self._clients.take(), None
+        raw = await self._send(url or self.url, method, headers, content)
         try:
-            raw = await self._send(client, url or self.url, method, headers, content)
             yield Response(raw, self.where)
         finally:
             with anyio.CancelScope(shield=True):
-                try:
-                    if raw is not None:
-                        await raw.aclose()
-                finally:
-                    await self._clients.give_back(client)
+                await raw.aclose()
 
     async def aclose(self) -> None:
-        """Close the clients that are ours, within a bounded time."""
-        await self._clients.aclose()
+        """Close the client if it is ours, within a bounded time."""
+        if self._owned:
+            with anyio.move_on_after(CLOSING_SECONDS, shield=True):
+                await self._client.aclose()
 
-    async def _send(self, client: Any, url: str, method: str, headers: Mapping[str, str], content: bytes) -> Any:
+    async def _send(self, url: str, method: str, headers: Mapping[str, str], content: bytes) -> Any:
         for _ in range(MAX_REDIRECTS):
-            raw = await self._send_once(client, url, method, headers, content)
+            raw = await self._send_once(url, method, headers, content)
+            if raw.status_code not in (307, 308):
+                return raw
             target = redirected(url, raw.headers.get("location", ""))
-            if raw.status_code not in (307, 308) or target is None:
+            if target is None:
                 return raw
             url = target
             await raw.aclose()
         raise MCPConnectionError(f"{self.where} sends us round in a circle: {MAX_REDIRECTS} redirects")
 
-    async def _send_once(self, client: Any, url: str, method: str, headers: Mapping[str, str], content: bytes) -> Any:
+    async def _send_once(self, url: str, method: str, headers: Mapping[str, str], content: bytes) -> Any:
         try:
-            request = client.build_request(
+            request = self._client.build_request(
                 method,
-                url,
+                self._parsed if url == self.url else url,
                 headers={"accept-encoding": ACCEPTED, **self._headers, **headers},
                 content=content,
                 timeout=self._timeout,
                 extensions={ASKING: self.asking},
             )
-            return await client.send(request, stream=True, follow_redirects=False, **self._auth)
+            if url == self.url:
+                self._parsed = request.url
+            return await self._client.send(request, stream=True, follow_redirects=False, **self._auth)
         except MCPConnectionError:  # of an authentication flow that uses this package
             raise
         except Exception as error:
