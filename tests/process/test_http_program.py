@@ -19,6 +19,7 @@ import anyio
 import httpx
 import pytest
 
+from dedalus_mcp_transports.http_pool import Pool
 from tests.interaction.raw import envelope
 from tests.interaction.reach import ENV, PATIENCE
 from tests.process.child import INHERITED
@@ -197,12 +198,14 @@ async def test_tls_is_served(log: Path, tmp_path: Path) -> None:
     await anyio.run_process(["openssl", *command.split(), "-keyout", str(key), "-out", str(certificate)])
     with running(log, ssl_certfile=str(certificate), ssl_keyfile=str(key)) as program:
         assert program.url.startswith("https://127.0.0.1:")
-        async with httpx.AsyncClient(
-            verify=ssl.create_default_context(cafile=certificate), trust_env=False, timeout=PATIENCE
-        ) as http:
-            answer = await http.post(program.url, json={}, headers={"accept": "application/json"})
-
-            assert answer.status_code == 400
+        trusting, strangers = ssl.create_default_context(cafile=certificate), ssl.create_default_context()
+        async with httpx.AsyncClient(transport=Pool(trusting), timeout=PATIENCE) as http:
+            for _ in range(2):
+                answer = await http.post(program.url, json={}, headers={"accept": "application/json"})
+                assert answer.status_code == 400
+        async with httpx.AsyncClient(transport=Pool(strangers), timeout=PATIENCE) as http:
+            with pytest.raises(httpx.ConnectError, match="CERTIFICATE_VERIFY_FAILED"):
+                await http.post(program.url, json={})
 
 
 async def test_a_certificate_that_is_not_there_is_told_before_anybody_is_served(log: Path, tmp_path: Path) -> None:
