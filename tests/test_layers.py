@@ -106,6 +106,7 @@ THIRD_PARTY_OF = {
     "dedalus_mcp.schema.json_schema": {"jsonschema_rs"},  # only when an author gives a schema
     "dedalus_mcp.server.seal": {"cryptography"},  # the extra `seal`
     "dedalus_mcp_transports.http_client": {"httpx"},
+    "dedalus_mcp_transports.http_plain": {"httpx"},
     "dedalus_mcp_transports.http_pool": {"httpcore", "httpx"},
     "dedalus_mcp_transports.http_uvicorn": {"uvicorn"},
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ssl
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 
 import anyio
 import httpcore
@@ -13,7 +14,8 @@ import pytest
 
 from dedalus_mcp import MCPClient, MCPConnectionError
 from dedalus_mcp_transports import http_pool
-from dedalus_mcp_transports.http_client import StreamableHttp
+from dedalus_mcp_transports.http_client import USER_AGENT, StreamableHttp
+from dedalus_mcp_transports.http_plain import PlainClient
 from dedalus_mcp_transports.http_pool import Pool
 from tests.transports.scripted_http import Asked, ScriptedHttp, Talk, answering, scripted
 
@@ -86,6 +88,20 @@ async def test_the_end_closes_all_connections_also_those_in_use() -> None:
             await client.get(f"http://127.0.0.1:{server.port}/idle")
             assert server.open == 2
         await until_open(server, 0)
+
+
+async def test_a_client_that_is_closed_makes_no_more_connections() -> None:
+    async with scripted(hello) as server:
+        client = PlainClient(Pool(ssl.create_default_context()), {})
+        nothing: dict[str, str] = {}
+        make = partial(client.build_request, headers=nothing, content=b"", timeout=(5, 5, 5, 5), extensions=nothing)
+        response = await client.send(make("GET", server.url), stream=True, follow_redirects=False)
+        assert await response.aread() == b"hello"
+        await client.aclose()
+        await until_open(server, 0)
+        with pytest.raises(RuntimeError, match="closed"):
+            await client.send(make("GET", server.url), stream=True, follow_redirects=False)
+        assert server.made == 1
 
 
 async def test_a_response_that_outlives_the_client_is_not_kept() -> None:
@@ -247,13 +263,21 @@ async def test_calls_at_once_have_a_connection_each_and_later_ones_take_them_ove
                 await anyio.wait_all_tasks_blocked()
 
 
-async def test_cookies_are_shared() -> None:
+class Token(httpx.Auth):
+    """An authentication, with which httpx's own client sends."""
+
+
+@pytest.mark.parametrize("auth", [None, Token()])
+async def test_cookies_are_shared(auth: httpx.Auth | None) -> None:
     """A balancer finds the process that has the session by them, whichever connection a call comes on."""
 
     async def call(asked: Asked, talk: Talk) -> None:
         await talk.result({"content": []}, set_cookie="lane=1")
 
-    async with scripted(answering(call)) as server, MCPClient.connect(server.url) as client:
+    async with (
+        scripted(answering(call)) as server,
+        MCPClient.connect(StreamableHttp(server.url, auth=auth)) as client,
+    ):
         await client.call_tool("t")
         async with anyio.create_task_group() as group:
             for _ in range(5):
@@ -262,3 +286,18 @@ async def test_cookies_are_shared() -> None:
     calls = [asked for asked in server.asked if asked.what == "tools/call"]
     assert "cookie" not in calls[0].headers
     assert {asked.headers.get("cookie") for asked in calls[1:]} == {"lane=1"}
+
+
+@pytest.mark.parametrize("auth", [None, Token()])
+async def test_every_request_says_who_asks(auth: httpx.Auth | None) -> None:
+    """Firewalls turn away whoever does not; what the program's own headers say comes first."""
+
+    async def call(asked: Asked, talk: Talk) -> None:
+        await talk.result({"content": []})
+
+    async with scripted(answering(call)) as server:
+        for headers, says in ({}, USER_AGENT), ({"User-Agent": "mine"}, "mine"):
+            server.asked.clear()
+            async with MCPClient.connect(StreamableHttp(server.url, auth=auth, headers=headers)) as client:
+                await client.call_tool("t")
+            assert {asked.headers.get("user-agent") for asked in server.asked} == {says}

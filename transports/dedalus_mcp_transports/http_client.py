@@ -31,6 +31,9 @@ from dedalus_mcp_transports.lines import MAX_FRAME
 
 __all__ = ("HttpSse", "StreamableHttp")
 
+USER_AGENT = "dedalus-mcp"
+"""Who we are, unless the program's own headers say so."""
+
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE = re.compile(r"(?:[!-~](?:[ \t!-~]*[!-~])?)?")
 
@@ -73,7 +76,7 @@ class _Url:
         return f"{address(self.url)} {hashlib.sha256(self.url.encode()).hexdigest()[:16]}"
 
     def _sender(self) -> Sender:
-        client = _client() if self.http_client is None else self.http_client
+        client = _client(self.auth) if self.http_client is None else self.http_client
         owned = self.http_client is None
         return Sender(client, self.url, headers=self.headers, auth=self.auth, timeout=self.timeout, owned=owned)
 
@@ -225,16 +228,19 @@ def _legal(name: str, value: str) -> str:
     return name.lower()
 
 
-def _client() -> Any:
+def _client(auth: Any) -> Any:
     from urllib.request import getproxies  # noqa: PLC0415 - loaded where it is used
 
     import httpx  # noqa: PLC0415 - likewise
 
+    from dedalus_mcp_transports.http_plain import PlainClient  # noqa: PLC0415 - likewise
     from dedalus_mcp_transports.http_pool import Pool  # noqa: PLC0415 - likewise
 
+    ours = {"user-agent": USER_AGENT}
     if any(scheme in getproxies() for scheme in ("http", "https", "all")):  # then httpx, which knows its way round them
-        return httpx.AsyncClient(verify=_tls(), limits=httpx.Limits(max_connections=None))
-    return httpx.AsyncClient(transport=Pool(_tls()))
+        return httpx.AsyncClient(verify=_tls(), limits=httpx.Limits(max_connections=None), headers=ours)
+    pool = Pool(_tls())
+    return PlainClient(pool, ours) if auth is None else httpx.AsyncClient(transport=pool, headers=ours)
 
 
 @lru_cache(maxsize=1)

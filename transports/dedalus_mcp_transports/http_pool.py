@@ -50,6 +50,7 @@ class Pool(httpx.AsyncBaseTransport):
 
         Raises:
             httpx.TransportError: That failed.
+            RuntimeError: The pool is closed.
         """
         url = request.url
         sent = httpcore.Request(
@@ -89,7 +90,13 @@ class Pool(httpx.AsyncBaseTransport):
                 group.start_soon(self._close, connection)
 
     async def _take(self, origin: httpcore.Origin) -> _Connection:
-        """Return the connection that was used last and is still good, or a new one."""
+        """Return the connection that was used last and is still good, or a new one.
+
+        Raises:
+            RuntimeError: All are closed for good.
+        """
+        if self._closed:
+            raise RuntimeError("the HTTP client is closed")
         idle = self._idle.get((origin.scheme, origin.host, origin.port))
         while idle:
             connection = idle.pop()
