@@ -13,8 +13,9 @@ import pytest
 from dedalus_mcp import MCPServer, get_context, tool
 from dedalus_mcp.transport import Reply
 from dedalus_mcp_transports.event_log import MemoryEventLog
-from dedalus_mcp_transports.http_channel import Form, PostChannel, StreamLog
+from dedalus_mcp_transports.http_channel import Form, PostChannel
 from dedalus_mcp_transports.http_request import HttpRequest
+from dedalus_mcp_transports.http_stream_log import StreamLog
 from tests.interaction.server import Story, make
 from tests.transports.asgi import Client, Exchange, serving
 
@@ -417,7 +418,11 @@ async def test_who_waited_for_a_dead_reader_disturbs_no_other_that_has_come(who:
             group.start_soon(channel.flush)
             group.start_soon(channel.flush if who == "flush" else partial(channel.pause, None))
             await anyio.wait_all_tasks_blocked()
-            group.start_soon(channel.resume, to_second, log.replay("s_2")[1])
+            missed = log.replay("s_2")[1]
+            before = channel.move(to_second)
+            assert before is not None, "what was on its way there is cut off"
+            group.start_soon(before)
+            group.start_soon(channel.replay, missed)
             await anyio.wait_all_tasks_blocked()
             channel.send(b"3")
             first.leave()

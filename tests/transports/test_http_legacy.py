@@ -433,7 +433,7 @@ async def test_a_stream_that_is_taken_over_while_it_is_resumed_begins_and_ends_o
         for reader in readers:
             await reader.ended()
         assert numbers(readers[-1]) == [*range(1, 11), "#1"]
-        assert [numbers(reader) for reader in readers[:-1]] == [[1, 2, 3], [1, 2, 3]]
+        assert [numbers(reader) for reader in readers[:-1]] == [[], []]  # the last one has it all
 
 
 async def test_a_question_can_be_answered_after_its_stream_was_resumed() -> None:

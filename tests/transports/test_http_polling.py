@@ -11,8 +11,9 @@ from dedalus_mcp import Context, MCPClient, MCPServer, get_context, tool
 from dedalus_mcp.transport import Reply
 from dedalus_mcp.types import ElicitRequestParams
 from dedalus_mcp_transports.event_log import MemoryEventLog
-from dedalus_mcp_transports.http_channel import Form, PostChannel, StreamLog
+from dedalus_mcp_transports.http_channel import Form, PostChannel
 from dedalus_mcp_transports.http_request import HttpRequest
+from dedalus_mcp_transports.http_stream_log import StreamLog
 from tests.interaction.server import YES_OR_NO, Story
 from tests.transports.asgi import Exchange, serving
 

@@ -19,16 +19,22 @@ from enum import Enum
 from functools import partial
 from typing import Any
 
+import anyio
+
 from dedalus_mcp.jsonrpc.tasks import one_step
 from dedalus_mcp.transport import Reply
 from dedalus_mcp_transports import sse
-from dedalus_mcp_transports.event_log import EventLog, LoggedEvent
+from dedalus_mcp_transports.event_log import LoggedEvent
 from dedalus_mcp_transports.http_request import GONE, JSON, HttpRequest, Send, respond
+from dedalus_mcp_transports.http_stream_log import StreamLog
 from dedalus_mcp_transports.turn import Turn
 
-__all__ = ("Form", "PostChannel", "StreamLog", "always_ok", "answer_gone", "complete", "start_stream")
+__all__ = ("Form", "PostChannel", "always_ok", "answer_gone", "complete", "start_stream")
 
 logger = logging.getLogger("dedalus_mcp")
+
+# Bytes that a web server takes without waiting for its client, at the beginning of a response.
+BUFFERED = 64 << 10
 
 STREAM_HEADERS = (
     (b"content-type", b"text/event-stream"),
@@ -57,39 +63,6 @@ def _taken(form: Form, request: HttpRequest) -> Form:
     return Form.STREAM if form is Form.LATE and not request.takes_json else form
 
 
-class StreamLog:
-    """The events of one stream, kept so that it can be resumed.
-
-    Args:
-        log: The session's log.
-        stream: The stream's name in it.
-        primed: Whether the reader knows priming events (2025-11-25).
-        retry: How long it should wait before it resumes, in milliseconds; None to say nothing.
-
-    Attributes:
-        primed: As given; such a reader comes again when its connection ends before the reply.
-    """
-
-    def __init__(self, log: EventLog, stream: str, *, primed: bool, retry: int | None) -> None:
-        self.stream = stream
-        self._log = log
-        self.primed = primed
-        self._retry = retry
-        self._begun = False
-
-    def begin(self) -> bytes:
-        """Return what the stream begins with, the first time: maybe nothing."""
-        begun, self._begun = self._begun, True
-        if begun or not self.primed:
-            return b""
-        return sse.priming(self._log.append(self.stream, b""), retry=self._retry)
-
-    def event(self, frame: bytes) -> bytes:
-        """Keep an event and return it as written, after what the stream begins with."""
-        begin = b"" if self._begun else self.begin()
-        return begin + sse.event(frame, id=self._log.append(self.stream, frame))
-
-
 class PostChannel:
     """The response to one POST; a `Channel`.
 
@@ -114,11 +87,12 @@ class PostChannel:
         "_events",
         "_form",
         "_make_log",
+        "_moved",
         "_send",
         "_settling",
         "_status_of",
-        "_streaming",
         "_turn",
+        "_writing",
         "answered",
         "carrier",
         "finishing",
@@ -149,9 +123,10 @@ class PostChannel:
         self._status_of = status_of
         self._make_log = make_log
         self._events: list[bytes] = []  # written, not sent
-        self._streaming = False
         self._settling = False
+        self._moved = False  # to another connection
         self._turn = Turn()
+        self._writing: anyio.CancelScope | None = None
 
     @property
     def takes_calls(self) -> bool:
@@ -173,7 +148,7 @@ class PostChannel:
     @property
     def streaming(self) -> bool:
         """Whether the response is a stream that has begun."""
-        return self._streaming
+        return self._turn.begun
 
     def over_for(self, send: Send) -> bool:
         """Whether nothing more goes out on this connection."""
@@ -199,7 +174,7 @@ class PostChannel:
         self.unanswered = reply is None
         if reply is None:
             self.finishing = True
-        elif self._streaming or self._events or self._form is Form.STREAM:
+        elif self.log is not None or self._events or self._form is Form.STREAM or self._turn.begun:
             log = self._kept()
             if log is not None:
                 event = log.event(reply.frame)
@@ -233,18 +208,24 @@ class PostChannel:
             return
         turn = self._turn
         if not turn.take():
-            await turn.wait()
+            turn = await self._next_turn()
         try:
-            if turn is self._turn and self.unsent:  # else `resume` has said what there was, at another connection
+            if self.unsent:
                 await self._send_all()
         finally:
             turn.give_back()
+
+    async def _next_turn(self) -> Turn:
+        """Take the turn on the connection that the response goes out on; that may be another one by then."""
+        while not (turn := self._turn).take():
+            await turn.change()
+        return turn
 
     def _send_all(self) -> Awaitable[None]:
         reply = self.answered
         self.finishing = reply is not None  # before the last send: what is said from now on is no news
         status = 200 if reply is None or reply.code is None else self._status_of(reply.code)
-        if reply is None or self._streaming or self._events or (self._form is Form.STREAM and status == 200):
+        if reply is None or self._turn.begun or self._events or (self._form is Form.STREAM and status == 200):
             return self._try(self._write_events())
         self.over = True
         return respond(self._send, status, reply.frame, JSON)
@@ -263,22 +244,26 @@ class PostChannel:
         Args:
             status: The HTTP status of a response that has not begun.
         """
-        async with self._turn:
+        turn = await self._next_turn()
+        try:
             if self.over or self.answered is not None:
                 return
             self.over = self.finishing = True
-            if self._streaming:
+            if turn.begun:
                 await self._try(self._write(b"".join(self._events), more=False))
             else:
                 await respond(self._send, status)
+        finally:
+            turn.give_back()
 
     async def pause(self, retry: int | None) -> None:
         """End the connection before the reply, where its reader comes again: see `Resumable`."""
         log = None if self._form is Form.JSON else self._kept()
         if log is None or not log.primed:
             return
-        async with self._turn as turn:
-            if turn is not self._turn or self.over or self.finishing or self.answered is not None:
+        meant, turn = self._turn, await self._next_turn()
+        try:
+            if turn is not meant or self.over or self.finishing or self.answered is not None:
                 return
             if retry is not None:
                 self._events.append(sse.retry_after(retry))
@@ -290,29 +275,44 @@ class PostChannel:
                 if send is self._send:
                     self.over = False
                 raise
+        finally:
+            turn.give_back()
 
     def leave(self) -> None:
         """Nobody reads here any more; what is logged can still be resumed."""
         self.over = True
         self._events.clear()
 
-    async def resume(self, send: Send, missed: list[LoggedEvent]) -> Callable[[], Coroutine[Any, Any, None]] | None:
-        """Go on at another connection: what was missed, then what comes.
+    def move(self, send: Send) -> Callable[[], Coroutine[Any, Any, None]] | None:
+        """Go on at another connection, where `replay` is called next: what waits here is in the log, too.
+
+        Whoever waits for the old reader, which may be dead, goes on.
 
         Returns:
             What completes the response on the connection that was read until now, if there is one;
             that may take as long as its reader does.
         """
-        before = None if self.over or self._send is send else partial(complete, self._send, self._turn)
-        self._turn = Turn()  # whoever has the old one may wait for a dead reader
-        async with self._turn:
-            self._send = send
-            self._streaming = False
-            self._events.clear()
-            self.over = self.finishing = self.answered is not None
-            replay = b"".join([sse.event(each.data, id=each.id) for each in missed])
-            await self._try(self._write(replay, more=not self.over))
+        before = None if self.over_for(self._send) or self._send is send else partial(complete, self._send, self._turn)
+        if self._writing is not None:
+            self._writing.cancel()
+        old, self._turn = self._turn, Turn()
+        old.wake()
+        self._send, self._moved = send, True
+        self._events.clear()
+        self.over = self.finishing = self.answered is not None
         return before
+
+    async def replay(self, missed: list[LoggedEvent]) -> None:
+        """Send what was missed at the connection before."""
+        send = self._send
+        try:
+            async with self._turn:
+                chunk = b"".join([sse.event(each.data, id=each.id) for each in missed])
+                await self._try(self._write(chunk, more=not self.over))
+        except BaseException:  # the server ends this request by force
+            if self.read_by(send):
+                self.leave()
+            raise
 
     def _kept(self) -> StreamLog | None:
         """Where the events are kept, from the first one on."""
@@ -333,23 +333,28 @@ class PostChannel:
         if self.answered is not None and self.log is None:
             self._events.append(sse.event(self.answered.frame))
         chunk, self._events = b"".join(self._events), []
-        self.over = self.answered is not None
+        turn, self.over = self._turn, self.answered is not None
         try:
             await self._write(chunk, more=self.answered is None)
         except BaseException:
-            if not self._streaming:  # nothing of it went out
+            if turn is self._turn and not turn.begun:  # nothing of it went out
                 self._events.insert(0, chunk)
             raise
 
-    async def _write(self, chunk: bytes, *, more: bool) -> None:
-        send = self._send  # also if the stream is resumed at another connection meanwhile
-        if not self._streaming:
-            self._streaming = True
-            try:
-                await start_stream(send)
-            except BaseException:  # whoever flushes may be cancelled, and the next one begins
-                self._streaming = False
-                raise
+    def _write(self, chunk: bytes, *, more: bool) -> Awaitable[None]:
+        write = self._write_out(chunk, more=more)
+        at_once = self.log is None or not (self._turn.begun or self._moved or len(chunk) > BUFFERED)
+        return write if at_once else self._until_moved(write)
+
+    async def _until_moved(self, write: Awaitable[None]) -> None:
+        """Write until that is done, or the response goes on at another connection: the reader may be dead."""
+        with anyio.CancelScope() as self._writing:
+            await write
+
+    async def _write_out(self, chunk: bytes, *, more: bool) -> None:
+        send, turn = self._send, self._turn  # also if the stream is resumed at another connection meanwhile
+        if not turn.begun:
+            await start_stream(send, turn)
             log = self._kept()
             if log is not None:
                 chunk = log.begin() + chunk
@@ -360,6 +365,7 @@ async def complete(send: Send, turn: Turn) -> None:
     """End a stream whose reader has another connection now."""
     async with turn:  # after what is on its way there
         with suppress(Exception):  # whatever servers raise when the connection is closed
+            await start_stream(send, turn)
             await send({"type": "http.response.body", "body": b""})
 
 
@@ -369,6 +375,13 @@ async def answer_gone(channel: PostChannel, send: Send) -> None:
         await respond(send, GONE)
 
 
-async def start_stream(send: Send) -> None:
-    """Begin an event stream."""
-    await send({"type": "http.response.start", "status": 200, "headers": [*STREAM_HEADERS]})
+async def start_stream(send: Send, turn: Turn) -> None:
+    """Begin an event stream, where that was not done yet."""
+    if turn.begun:
+        return
+    turn.begun = True
+    try:
+        await send({"type": "http.response.start", "status": 200, "headers": [*STREAM_HEADERS]})
+    except BaseException:  # whoever does it may be cancelled, and the next one begins
+        turn.begun = False
+        raise

@@ -11,10 +11,11 @@ from functools import partial
 from dedalus_mcp.transport import Receiver, Reply
 from dedalus_mcp_transports import sse
 from dedalus_mcp_transports.event_log import EventLog, LoggedEvent
-from dedalus_mcp_transports.http_channel import PostChannel, StreamLog
+from dedalus_mcp_transports.http_channel import PostChannel
 from dedalus_mcp_transports.http_life import Pulse
 from dedalus_mcp_transports.http_request import HttpRequest, Receive, Send
 from dedalus_mcp_transports.http_standing import StandingStream
+from dedalus_mcp_transports.http_stream_log import StreamLog
 
 __all__ = ("LegacySession", "SessionStream")
 

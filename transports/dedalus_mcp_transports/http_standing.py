@@ -101,7 +101,7 @@ class StandingStream:
 
     async def _begin(self, send: Send, turn: Turn, first: bytes) -> None:
         try:
-            await start_stream(send)
+            await start_stream(send, turn)
         except Exception as error:  # noqa: BLE001 - servers and middlewares raise what they like when a client is gone
             logger.debug("a client has left: %r", error)
         await self._write(send, turn, first)

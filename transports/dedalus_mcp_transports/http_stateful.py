@@ -194,9 +194,10 @@ class Stateful:
         if channel is None:  # its call is over: what it left behind is all there will be
             channel = PostChannel(HttpRequest({"headers": []}), send, Form.STREAM, status_of=status_of)
             channel.answered = Reply(b"", None)
-        before = await channel.resume(send, missed)
+        before = channel.move(send)
         if before is not None:  # in a task of its own: nobody may be reading there
             self._tasks.start(before, detached=True)
+        await channel.replay(missed)
         if not channel.over:
             await self._read_on(channel, receive, send)
 

@@ -1,4 +1,4 @@
-"""Whose turn it is to send, at no cost as long as nobody has to wait.
+"""Whose turn it is to send on a connection, at no cost as long as nobody has to wait.
 
 Layer: L5.
 """
@@ -18,14 +18,16 @@ class Turn(msgspec.Struct, eq=False, gc=False):  # of every response, and no par
 
     Attributes:
         taken: Whether a task has it.
+        begun: Whether the response on this connection has begun.
     """
 
     taken: bool = False
-    _given_back: anyio.Event | None = None  # made by the first who waits
+    begun: bool = False
+    _changed: anyio.Event | None = None  # made by the first who waits
 
     async def __aenter__(self) -> Turn:
-        if not self.take():
-            await self.wait()
+        while not self.take():
+            await self.change()
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -36,16 +38,19 @@ class Turn(msgspec.Struct, eq=False, gc=False):  # of every response, and no par
         before, self.taken = self.taken, True
         return not before
 
-    async def wait(self) -> None:
-        """Take it once nobody has it."""
-        while not self.take():
-            if self._given_back is None:
-                self._given_back = anyio.Event()
-            await self._given_back.wait()
+    async def change(self) -> None:
+        """Return when it was given back, or when `wake` was called."""
+        if self._changed is None:
+            self._changed = anyio.Event()
+        await self._changed.wait()
 
     def give_back(self) -> None:
         """Let another have it."""
         self.taken = False
-        if self._given_back is not None:
-            self._given_back.set()
-            self._given_back = None
+        self.wake()
+
+    def wake(self) -> None:
+        """Let those who wait look whether it is still this one that they wait for."""
+        if self._changed is not None:
+            self._changed.set()
+            self._changed = None
