@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import os
-import sys
 import threading
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
@@ -22,6 +21,7 @@ import anyio
 from anyio.from_thread import BlockingPortal
 
 from dedalus_mcp.errors import ConnectionLost
+from dedalus_mcp.jsonrpc.tasks import runs_trio
 
 __all__ = ("Portal",)
 
@@ -130,8 +130,7 @@ class Portal:
 
 
 def _refuse() -> None:
-    trio = sys.modules.get("trio")
-    if _asyncio_runs() or (trio is not None and trio.lowlevel.in_trio_run()):
+    if _asyncio_runs() or runs_trio():
         raise RuntimeError(
             "this thread runs an event loop, which a synchronous client would stop: use MCPClient and `await`, "
             "or call from another thread"

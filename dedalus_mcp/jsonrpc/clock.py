@@ -11,6 +11,7 @@ Layer: L2; imports nothing of this package.
 
 from __future__ import annotations
 
+import sys
 from math import inf
 
 __all__ = ("Clock", "Timeout")
@@ -29,7 +30,8 @@ class Timeout:
         first: How long if there is no progress, in seconds.
 
     Raises:
-        ValueError: A time is negative or not a number.
+        TypeError: A time is no `int` or `float`.
+        ValueError: It is negative, not a number, or more than a `float` holds.
 
     Source: MCP 2025-11-25, basic/lifecycle, "Timeouts"; CANC-13 and CANC-14 in short.
     """
@@ -38,8 +40,8 @@ class Timeout:
 
     def __init__(self, seconds: float, *, reset_on_progress: bool = False, total: float | None = None) -> None:
         for name, value in (("seconds", seconds), ("total", total)):
-            if value is not None and not value >= 0:
-                raise ValueError(f"timeout: {name} is a number of seconds >= 0, not {value!r}")
+            if value is not None:
+                _check(name, value)
         self.seconds = seconds
         self.reset_on_progress = reset_on_progress
         self.total = total
@@ -47,6 +49,20 @@ class Timeout:
 
     def __repr__(self) -> str:
         return f"Timeout({self.seconds!r}, reset_on_progress={self.reset_on_progress!r}, total={self.total!r})"
+
+
+def _check(name: str, value: float) -> None:
+    if not isinstance(value, int | float):  # pyright: ignore[reportUnnecessaryIsInstance]  # from untyped code
+        raise TypeError(f"timeout: {name} is a number of seconds, an int or a float, not {value!r:.80}")
+    if not 0 <= value <= sys.float_info.max and value != inf:
+        raise ValueError(f"timeout: {name} is a number of seconds >= 0, not {_shown(value)}")
+
+
+def _shown(value: float) -> str:
+    try:
+        return f"{value!r:.80}"
+    except ValueError:  # Python writes no integer that is too long
+        return "one of thousands of digits"
 
 
 class Clock:

@@ -32,6 +32,7 @@ __all__ = (
     "is_foreign",
     "now",
     "one_step",
+    "runs_trio",
     "signal",
     "soon_in",
 )
@@ -242,8 +243,14 @@ def current_loop() -> object:
 
 
 def _in_trio() -> bool:
-    trio = sys.modules.get("trio")
-    return trio is not None and bool(trio.lowlevel.in_trio_task())
+    says = getattr(sys.modules.get("trio.lowlevel"), "in_trio_task", None)  # None too while a thread imports it
+    return says is not None and bool(says())
+
+
+def runs_trio() -> bool:
+    """Whether trio runs in this thread, be it in a task or not."""
+    says = getattr(sys.modules.get("trio.lowlevel"), "in_trio_run", None)
+    return says is not None and bool(says())
 
 
 def being_cancelled() -> bool:

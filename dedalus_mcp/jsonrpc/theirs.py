@@ -98,9 +98,16 @@ class TheirCalls:
             self._answered(call, self._failed(call, error))
             return
         if _is_coroutine(answer):
-            self._tasks.start(partial(self._answer, call, answer), partial(self._ended, call, answer))
+            self._start(call, answer)
         else:
             self._answered(call, self._succeeded(call, answer))
+
+    def _start(self, call: Inbound, answer: CoroutineType[Any, Any, Any]) -> None:
+        try:
+            self._tasks.start(partial(self._answer, call, answer), partial(self._ended, call, answer))
+        except Exception as error:  # noqa: BLE001 - the event loop has no room for a task, say: its id is free again
+            answer.close()
+            self._answered(call, self._failed(call, error))
 
     def lend(self, call: Inbound) -> Run | None:
         """Begin to answer a call in a task of somebody else's: see `Peer.lend`."""

@@ -11,6 +11,7 @@ from weakref import ref
 
 import msgspec
 
+from dedalus_mcp.errors import INVALID_PARAMS, McpError
 from dedalus_mcp.jsonrpc.peer import Peer
 from dedalus_mcp.server.request_state import request_digest
 from dedalus_mcp.server.rounds import BadState
@@ -37,13 +38,19 @@ class Binding(msgspec.Struct, frozen=True, gc=False):
 
     @classmethod
     def of(cls, context: Context) -> Binding:
-        """Return that of a call."""
+        """Return that of a call.
+
+        Raises:
+            McpError: -32602, its arguments are nested too deeply.
+        """
         call = context.call
         carrier = call.channel.carrier
         principal = None if carrier is None else carrier.principal
-        return cls(
-            ref(call.peer) if carrier is None else principal, principal, request_digest(call.method, call.params)
-        )
+        try:
+            digest = request_digest(call.method, call.params)
+        except RecursionError:
+            raise McpError(INVALID_PARAMS, "Invalid params: nested too deeply") from None
+        return cls(ref(call.peer) if carrier is None else principal, principal, digest)
 
     def check(self, other: Binding) -> None:
         """See to it that a retry is bound alike.

@@ -146,7 +146,11 @@ _NO_ARGUMENTS = (b"", b"null", b"{}")  # clients may write what is empty, or lea
 
 
 def request_digest(method: str, params: Raw | UnsetType) -> bytes:
-    """Return what request it is: its method, its target and its arguments, however they were written."""
+    """Return what request it is: its method, its target and its arguments, however they were written.
+
+    Raises:
+        RecursionError: They are nested too deeply.
+    """
     target = _Target() if params is UNSET else _decode_target(params)
     arguments = bytes(target.arguments)
     asked = None if arguments in _NO_ARGUMENTS else _decode_arguments(arguments)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractAsyncContextManager
+from decimal import Decimal
 from typing import Any
 
 import anyio
@@ -211,6 +212,8 @@ async def test_the_authors_name_is_that_of_the_question_in_rounds() -> None:
         ({"key": ""}, "the key of a question is a text of 1 to 200 printable characters"),
         ({"key": "half \ud800"}, "the key of a question is a text of 1 to 200 printable characters"),
         ({"timeout": -1}, "timeout: seconds is a number of seconds >= 0, not -1"),
+        ({"timeout": 10**400}, "timeout: seconds is a number of seconds >= 0, not 1000"),
+        ({"timeout": Decimal("0.01")}, "timeout: seconds is a number of seconds, an int or a float, not Decimal"),
     ],
     ids=shown,
 )

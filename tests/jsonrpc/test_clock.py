@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+from fractions import Fraction
 from math import inf, nan
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -59,11 +62,20 @@ def test_progress_while_stopped_counts_from_the_restart() -> None:
     assert clock.deadline == 305
 
 
-@pytest.mark.parametrize("seconds", [-1, -0.001, nan, -inf])
+@pytest.mark.parametrize("seconds", [-1, -0.001, nan, -inf, 10**400, pytest.param(10**5000, id="long")])
 def test_time_that_is_no_length_is_refused(seconds: float) -> None:
     with pytest.raises(ValueError, match="seconds is a number"):
         Timeout(seconds)
     with pytest.raises(ValueError, match="total is a number"):
+        Timeout(1, total=seconds)
+
+
+@pytest.mark.parametrize("seconds", [Decimal("0.01"), Fraction(1, 100), "5", b"", []], ids=repr)
+def test_time_that_no_clock_adds_up_is_refused(seconds: Any) -> None:
+    """The event loops count in floats: what cannot be added to one must not fail when the wait begins."""
+    with pytest.raises(TypeError, match="seconds is a number"):
+        Timeout(seconds)
+    with pytest.raises(TypeError, match="total is a number"):
         Timeout(1, total=seconds)
 
 

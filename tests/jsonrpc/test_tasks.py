@@ -5,13 +5,25 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import sys
+from collections.abc import Coroutine
+from types import ModuleType
 from typing import Any
 
 import anyio
 import pytest
 
+from dedalus_mcp.errors import INTERNAL_ERROR
 from dedalus_mcp.jsonrpc.inbound import Inbound
-from dedalus_mcp.jsonrpc.tasks import Tasks, being_cancelled, current_loop, ends_the_task, is_foreign, one_step, signal
+from dedalus_mcp.jsonrpc.tasks import (
+    Tasks,
+    being_cancelled,
+    current_loop,
+    ends_the_task,
+    is_foreign,
+    one_step,
+    runs_trio,
+    signal,
+)
 from tests.jsonrpc.wire import Answers, call, conversing, remains, success
 
 place: contextvars.ContextVar[str] = contextvars.ContextVar("place", default="nowhere")
@@ -288,3 +300,51 @@ async def test_whoever_gives_up_waiting_for_a_signal_leaves_nothing_and_disturbs
             scopes[0].cancel()
             told.set()  # in the same step: who is on the way out already stays out
     assert woken == [2]
+
+
+@pytest.mark.parametrize("half", [None, ModuleType("trio.lowlevel")], ids=["package", "module"])
+def test_a_thread_that_imports_trio_for_the_first_time_harms_no_loop_of_asyncio(
+    half: ModuleType | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Until it is done, what stands among the modules is half of trio."""
+    monkeypatch.setitem(sys.modules, "trio", ModuleType("trio"))
+    if half is None:
+        monkeypatch.delitem(sys.modules, "trio.lowlevel", raising=False)
+    else:
+        monkeypatch.setitem(sys.modules, "trio.lowlevel", half)
+
+    async def talk() -> None:
+        async with conversing() as (_, wire):
+            await wire.send(call(1, "echo", {"text": "x"}))
+            assert await wire.receive() == success(1, {"text": "x"})
+        assert not being_cancelled()
+        assert not runs_trio()
+        assert current_loop() is asyncio.get_running_loop()
+
+    asyncio.run(talk())
+
+
+def test_a_call_for_which_no_task_can_be_started_is_replied_to_and_its_id_is_free_again() -> None:
+    full = True
+
+    def factory(
+        loop: asyncio.AbstractEventLoop, coroutine: Coroutine[Any, Any, Any], **options: Any
+    ) -> asyncio.Task[Any]:
+        if full and "_answer" in repr(coroutine):
+            coroutine.close()
+            raise MemoryError
+        return asyncio.Task(coroutine, loop=loop, **options)
+
+    async def talk() -> None:
+        nonlocal full
+        async with conversing() as (_, wire):
+            own: Any = factory  # what it is called with depends on the Python
+            asyncio.get_running_loop().set_task_factory(own)
+            for _ in range(2):
+                await wire.send(call(1, "echo", {"text": "x"}))
+                assert (await wire.receive())["error"]["code"] == INTERNAL_ERROR
+            full = False
+            await wire.send(call(1, "echo", {"text": "x"}))
+            assert await wire.receive() == success(1, {"text": "x"})
+
+    asyncio.run(talk())

@@ -206,7 +206,7 @@ async def test_a_legacy_session_hears_on_its_get_stream(revision: str) -> None:
 
 async def test_an_expired_session_hears_nothing_more() -> None:
     server = offering()
-    async with serving(server, session_idle_seconds=0) as web:
+    async with serving(server, session_idle_seconds=1e-9) as web:
         for _ in range(5):
             await web.client().initialize("2025-11-25")
         await web.client().initialize("2025-11-25")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from dedalus_mcp import MCPServer, ServerConfig, get_context, tool
 from dedalus_mcp.server.config import ParkingConfig
+from dedalus_mcp.testing.raw import envelope
 from tests.interaction.server import Story
 from tests.interaction.test_rounds import ABLE, MODERN, answering, ask, asked, rejected, text
 from tests.transports.asgi import Client, serving
@@ -176,3 +178,32 @@ async def test_thousands_of_parked_calls_expire_together_and_nothing_is_left() -
         await parking.tasks.wait()
 
         assert len(parking) == 0
+
+
+async def test_answers_of_any_depth_are_answers_or_the_clients_fault() -> None:
+    """Each step reads them a little deeper than the one before: none of them may be the one that fails."""
+
+    @tool
+    async def hold() -> str:
+        return f"{await ask('n')}"
+
+    server = offering(hold)
+    async with serving(server) as web:
+        client = await web.open(MODERN, ABLE)
+        codes: set[int | None] = set()
+        for depth in range(940, 1000):
+            first = await client.tool(1, "hold").reply()
+            retry = answering(first, n=1)
+            (answer,) = retry["inputResponses"].values()
+            answer["deep"] = "deep"
+            message = {"jsonrpc": "2.0", "id": 2, "method": "tools/call"}
+            params = {"name": "hold", "arguments": {}, **retry, "_meta": envelope(MODERN, ABLE)}
+            text_of_it = json.dumps(message | {"params": params}).replace('"deep"}', "[" * depth + "]" * depth + "}")
+            answered = client.send("POST", text_of_it.encode(), mcp_method="tools/call", mcp_name="hold")
+            reply = await answered.reply()
+            codes.add(reply.get("error", {}).get("code"))
+            if "error" in reply:
+                assert text(await retried(client, first, n=1)) == "1"
+
+    assert codes == {None, -32602, -32700}
+    assert len(server.parkings.here()) == 0

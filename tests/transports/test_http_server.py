@@ -5,6 +5,7 @@ Each row of the tables that say how one endpoint serves every revision is a case
 
 from __future__ import annotations
 
+import math
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -445,6 +446,13 @@ async def test_without_being_asked_to_nothing_is_said_to_browsers() -> None:
         ("max_head", -1),
         ("max_headers", 0),
         ("body_seconds", 0),
+        ("max_sessions", 0),
+        ("session_idle_seconds", -5),
+        ("session_idle_seconds", None),
+        ("keep_alive_seconds", 0),
+        ("keep_alive_seconds", math.nan),
+        ("retry_milliseconds", -1),
+        ("retry_milliseconds", 0.5),
         ("cors_origins", "*"),
     ],
 )

@@ -18,6 +18,17 @@ from dedalus_mcp_transports.http_security import TransportSecuritySettings
 __all__ = ("HttpSettings",)
 
 
+_POSITIVE = (
+    "max_body",
+    "max_head",
+    "max_headers",
+    "body_seconds",
+    "max_sessions",
+    "session_idle_seconds",
+    "keep_alive_seconds",
+)
+
+
 class HttpSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The settings of a streamable HTTP server.
 
@@ -88,9 +99,13 @@ class HttpSettings(msgspec.Struct, frozen=True, kw_only=True):
             raise ValueError(f"sse_path begins with '/' and is not path, unlike {self.sse_path!r:.80}")
         if self.json_only and self.always_stream:
             raise ValueError("json_only and always_stream exclude each other")
-        for name in ("max_body", "max_head", "max_headers", "body_seconds"):
-            if getattr(self, name) <= 0:
-                raise ValueError(f"{name} must be more than 0, not {getattr(self, name)!r:.40}")
+        for name in _POSITIVE:
+            value = getattr(self, name)
+            if not (isinstance(value, int | float) and value > 0):
+                raise ValueError(f"{name} must be a number more than 0, not {value!r:.40}")
+        retry = self.retry_milliseconds
+        if retry is not None and not (isinstance(retry, int) and retry >= 0):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ValueError(f"retry_milliseconds must be an integer of at least 0, or None, not {retry!r:.40}")
         if isinstance(self.cors_origins, str):
             raise ValueError("cors_origins is a list of origins, not one text")
         if not callable(self.principal):
