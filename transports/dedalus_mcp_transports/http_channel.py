@@ -292,7 +292,8 @@ class PostChannel:
             What completes the response on the connection that was read until now, if there is one;
             that may take as long as its reader does.
         """
-        before = None if self.over_for(self._send) or self._send is send else partial(complete, self._send, self._turn)
+        ended = self.over and (self.answered is not None or not self._turn.taken)
+        before = None if ended or self._send is send else partial(complete, self._send, self._turn)
         if self._writing is not None:
             self._writing.cancel()
         old, self._turn = self._turn, Turn()
@@ -343,8 +344,9 @@ class PostChannel:
 
     def _write(self, chunk: bytes, *, more: bool) -> Awaitable[None]:
         write = self._write_out(chunk, more=more)
-        at_once = self.log is None or not (self._turn.begun or self._moved or len(chunk) > BUFFERED)
-        return write if at_once else self._until_moved(write)
+        if self.log is None or self.answered is not None:  # no other can take over, or nobody waits any more
+            return write
+        return self._until_moved(write) if self._turn.begun or self._moved or len(chunk) > BUFFERED else write
 
     async def _until_moved(self, write: Awaitable[None]) -> None:
         """Write until that is done, or the response goes on at another connection: the reader may be dead."""
