@@ -9,6 +9,7 @@ import pytest
 
 from dedalus_mcp import MCPServer, ServerConfig, resource, tool
 from tests.transports.asgi import Client, Exchange, refusal, serving
+from tests.transports.skew import Skew
 
 LEGACY = ("2025-03-26", "2025-06-18", "2025-11-25")
 MODERN = "2026-07-28"
@@ -204,11 +205,12 @@ async def test_a_legacy_session_hears_on_its_get_stream(revision: str) -> None:
         assert len(server.listeners) == 0
 
 
-async def test_an_expired_session_hears_nothing_more() -> None:
-    server = offering()
-    async with serving(server, session_idle_seconds=1e-9) as web:
+async def test_an_expired_session_hears_nothing_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    server, skew = offering(), Skew(monkeypatch)
+    async with serving(server, session_idle_seconds=100.0) as web:
         for _ in range(5):
             await web.client().initialize("2025-11-25")
+            skew.seconds += 200
         await web.client().initialize("2025-11-25")
 
         assert len(server.listeners) <= 2  # the lists of one session

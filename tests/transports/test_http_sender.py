@@ -6,7 +6,9 @@ import gzip
 import json
 import traceback
 import tracemalloc
+from base64 import b64encode
 from collections.abc import Generator
+from contextlib import nullcontext
 
 import anyio
 import httpx
@@ -14,6 +16,7 @@ import pytest
 from anyio.abc import SocketAttribute, SocketStream
 
 from dedalus_mcp import MCPClient, StreamableHttp
+from dedalus_mcp.auth.dpop import BearerAuth
 from dedalus_mcp.errors import MCPConnectionError, RemoteProtocolError
 from dedalus_mcp_transports.http_sender import address, redirected, same_origin
 from tests.transports.scripted_http import SESSION, Asked, Script, ScriptedHttp, Talk, legacy, scripted
@@ -49,6 +52,51 @@ async def test_a_redirect_to_the_same_origin_is_followed_with_the_whole_request(
     assert calls[0].body == calls[1].body
     assert calls[1].headers["mcp-session-id"] == SESSION
     assert calls[1].headers["authorization"] == "Bearer x"
+
+
+@pytest.mark.parametrize(
+    ("user", "sent"),
+    [("alice:pass%40word", "alice:pass@word"), ("alice", "alice:"), ("%C3%A9:%3A", "é::"), (":x", ":x")],
+)
+@pytest.mark.parametrize("way", ["plain", "redirected", "proxied", "oldest"])
+async def test_the_user_of_a_url_is_sent_with_every_request(
+    monkeypatch: pytest.MonkeyPatch, way: str, user: str, sent: str
+) -> None:
+    """As other clients of HTTP do it; also after a redirect that leaves it out."""
+    servers: list[ScriptedHttp] = []
+
+    async def script(asked: Asked, talk: Talk) -> None:
+        if way == "redirected":
+            await redirecting(307, servers[0].url + "/")(asked, talk)
+        elif way == "oldest":
+            await talk.answer(404)
+        elif not await legacy(asked, talk):
+            await talk.result({"content": []})
+
+    if way == "proxied":
+        monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")  # for others: it goes through httpx's own transport
+    async with scripted(script) as server:
+        servers.append(server)
+        url = server.url.replace("//", f"//{user}@")
+        with nullcontext() if way != "oldest" else pytest.raises(MCPConnectionError):
+            async with MCPClient.connect(url) as client:
+                await client.call_tool("t")
+
+    assert len(server.asked) > 2
+    expected = "Basic " + b64encode(sent.encode()).decode()
+    assert {asked.headers.get("authorization") for asked in server.asked} == {expected}
+
+
+async def test_an_authentication_that_is_given_goes_before_the_user_of_a_url() -> None:
+    async def script(asked: Asked, talk: Talk) -> None:
+        if not await legacy(asked, talk):
+            await talk.result({"content": []})
+
+    async with scripted(script) as server:
+        url = server.url.replace("//", "//alice:pass@")
+        await (await MCPClient.connect(url, auth=BearerAuth("token"))).close()
+
+    assert {asked.headers["authorization"] for asked in server.asked} == {"Bearer token"}
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])

@@ -8,9 +8,9 @@ from typing import Any
 import anyio
 import pytest
 
-from dedalus_mcp_transports import http_stateful
 from tests.interaction.server import Story, make
 from tests.transports.asgi import Exchange, refusal, serving
+from tests.transports.skew import Skew
 
 LEGACY = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 MODERN = "2026-07-28"
@@ -263,16 +263,6 @@ async def test_modern_has_neither_get_nor_delete(verb: str, headers: dict[str, A
 
 
 # Sessions.
-
-
-class Skew:
-    """Moves the clock that sessions are measured by."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.seconds = 0.0
-        real = anyio.current_time
-        monkeypatch.setattr(anyio, "current_time", lambda: real() + self.seconds)
-        monkeypatch.setattr(http_stateful, "now", lambda: real() + self.seconds)
 
 
 async def test_a_session_that_nobody_uses_expires(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,7 @@ import ssl
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 from anyio.lowlevel import checkpoint
 
@@ -76,7 +76,7 @@ class _Url:
         return f"{address(self.url)} {hashlib.sha256(self.url.encode()).hexdigest()[:16]}"
 
     def _sender(self) -> Sender:
-        client = _client(self.auth) if self.http_client is None else self.http_client
+        client = _client(self.url, self.auth) if self.http_client is None else self.http_client
         owned = self.http_client is None
         return Sender(client, self.url, headers=self.headers, auth=self.auth, timeout=self.timeout, owned=owned)
 
@@ -88,7 +88,7 @@ class StreamableHttp(_Url):
     there are followed.
 
     Args:
-        url: The endpoint, `http` or `https`.
+        url: The endpoint, `http` or `https`; a user and a password in it are sent as Basic authentication.
         headers: What every request says, for example an API key.
         auth: An `httpx.Auth`, or whatever else the HTTP client takes for `auth=`.
         http_client: An `httpx.AsyncClient` or `httpx2.AsyncClient` of yours, with its own proxies,
@@ -228,7 +228,7 @@ def _legal(name: str, value: str) -> str:
     return name.lower()
 
 
-def _client(auth: Any) -> Any:
+def _client(url: str, auth: Any) -> Any:
     from urllib.request import getproxies  # noqa: PLC0415 - loaded where it is used
 
     import httpx  # noqa: PLC0415 - likewise
@@ -238,9 +238,18 @@ def _client(auth: Any) -> Any:
 
     ours = {"user-agent": USER_AGENT}
     if any(scheme in getproxies() for scheme in ("http", "https", "all")):  # then httpx, which knows its way round them
-        return httpx.AsyncClient(verify=_tls(), limits=httpx.Limits(max_connections=None), headers=ours)
+        limits = httpx.Limits(max_connections=None)
+        return httpx.AsyncClient(verify=_tls(), limits=limits, headers=ours, auth=_of_user(url))
     pool = Pool(_tls())
-    return PlainClient(pool, ours) if auth is None else httpx.AsyncClient(transport=pool, headers=ours)
+    if auth is None and _of_user(url) is None:
+        return PlainClient(pool, ours)
+    return httpx.AsyncClient(transport=pool, headers=ours, auth=_of_user(url))
+
+
+def _of_user(url: str) -> tuple[str, str] | None:
+    """Return the user and the password that a URL names, if it does: they are sent as HTTP's Basic authentication."""
+    parts = urlsplit(url)
+    return None if parts.username is None else (unquote(parts.username), unquote(parts.password or ""))
 
 
 @lru_cache(maxsize=1)
