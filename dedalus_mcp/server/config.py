@@ -171,7 +171,7 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
         sampling: How the client's model is asked.
         parking: The bounds of calls that ask in rounds.
         ping: How clients are asked whether they are there.
-        pagination_limit: Items on one page of a list, at most.
+        pagination_limit: Items on one page of a list, at most.  There are clients that read no more than the first.
         completion_limit: Suggestions in one answer, at most; the protocol allows no more than 100 (COMP-04).
         max_resource_stream: Bytes or characters of a resource that is given piece by piece, at most; it is
             held in memory, since the protocol has no pieces.
@@ -199,7 +199,7 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
     sampling: SamplingConfig = SamplingConfig()
     parking: ParkingConfig = ParkingConfig()
     ping: PingConfig = PingConfig()
-    pagination_limit: int = 50
+    pagination_limit: int = 1000
     completion_limit: int = MAX_SUGGESTIONS
     max_resource_stream: int = 16 << 20
     mask_errors: bool = True

@@ -12,7 +12,7 @@ from dedalus_mcp.server.config import ElicitationConfig, SamplingConfig, ServerC
 def test_defaults_are_those_that_are_documented() -> None:
     config = ServerConfig()
 
-    assert config.pagination_limit == 50
+    assert config.pagination_limit == 1000
     assert config.worker_threads == 40
     assert config.elicitation == ElicitationConfig(timeout=600.0)
 
