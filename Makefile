@@ -9,7 +9,7 @@ demo: .venv/project
 	@$(BIN)/python examples/demo.py
 
 test: .venv/dev interop
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
 check: lint types test
 

@@ -7,7 +7,7 @@ import re
 import signal
 import socket
 import threading
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
@@ -86,20 +86,27 @@ async def test_serving_ends_when_it_is_cancelled_and_gives_the_signals_back(capl
 class Told(logging.Handler):
     """Takes the address of what begins to serve."""
 
-    def __init__(self, caplog: pytest.LogCaptureFixture) -> None:
+    def __init__(self) -> None:
         super().__init__()
         self.url = ""
         self.here = anyio.Event()
-        caplog.set_level(logging.INFO, "dedalus_mcp")
-        logging.getLogger("dedalus_mcp").addHandler(self)
 
     def emit(self, record: logging.LogRecord) -> None:
         self.url = record.getMessage().rpartition(" ")[2]
         self.here.set()
 
 
+@pytest.fixture
+def told(caplog: pytest.LogCaptureFixture) -> Generator[Told]:
+    logger, told = logging.getLogger("dedalus_mcp"), Told()
+    caplog.set_level(logging.INFO, logger.name)
+    logger.addHandler(told)
+    yield told
+    logger.removeHandler(told)
+
+
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
-async def test_serving_that_is_cancelled_takes_down_what_it_has_set_up(caplog: pytest.LogCaptureFixture) -> None:
+async def test_serving_that_is_cancelled_takes_down_what_it_has_set_up(told: Told) -> None:
     log: list[str] = []
 
     @asynccontextmanager
@@ -115,7 +122,7 @@ async def test_serving_that_is_cancelled_takes_down_what_it_has_set_up(caplog: p
         finally:
             log.append("cleaned up")
 
-    server, told, before = MCPServer("test", lifespan=life), Told(caplog), living_tasks()
+    server, before = MCPServer("test", lifespan=life), living_tasks()
     server.collect(hold)
     with anyio.fail_after(10):
         async with anyio.create_task_group() as group:
@@ -169,12 +176,11 @@ async def test_a_program_whose_lifespan_takes_for_ever_can_be_ended() -> None:
     await back_to(before)
 
 
-def test_serving_in_a_thread_leaves_the_signals_alone(caplog: pytest.LogCaptureFixture) -> None:
+def test_serving_in_a_thread_leaves_the_signals_alone(told: Told) -> None:
     handlers = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
     found: list[object] = []
 
     async def serve() -> None:
-        told = Told(caplog)
         async with anyio.create_task_group() as group:
             group.start_soon(partial(make().serve, "http", port=0))
             await told.here.wait()
