@@ -106,7 +106,8 @@ THIRD_PARTY_OF = {
     "dedalus_mcp.schema.json_schema": {"jsonschema_rs"},  # only when an author gives a schema
     "dedalus_mcp.server.seal": {"cryptography"},  # the extra `seal`
     "dedalus_mcp_transports.http_client": {"httpx"},
-    "dedalus_mcp_transports.http_plain": {"httpx"},
+    "dedalus_mcp_transports.http_one_piece": {"httpcore"},
+    "dedalus_mcp_transports.http_plain": {"httpcore", "httpx"},
     "dedalus_mcp_transports.http_pool": {"httpcore", "httpx"},
     "dedalus_mcp_transports.http_uvicorn": {"uvicorn"},
 }

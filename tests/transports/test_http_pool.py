@@ -96,7 +96,8 @@ async def test_a_client_that_is_closed_makes_no_more_connections() -> None:
         nothing: dict[str, str] = {}
         make = partial(client.build_request, headers=nothing, content=b"", timeout=(5, 5, 5, 5), extensions=nothing)
         response = await client.send(make("GET", server.url), stream=True, follow_redirects=False)
-        assert await response.aread() == b"hello"
+        assert [piece async for piece in response.aiter_raw()] == [b"hello"]
+        await response.aclose()
         await client.aclose()
         await until_open(server, 0)
         with pytest.raises(RuntimeError, match="closed"):

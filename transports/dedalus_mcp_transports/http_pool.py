@@ -22,7 +22,9 @@ import anyio
 import httpcore
 import httpx
 
-__all__ = ("Pool",)
+from dedalus_mcp_transports.http_one_piece import OnePiece
+
+__all__ = ("Body", "Pool")
 
 logger = logging.getLogger("dedalus_mcp")
 
@@ -30,6 +32,7 @@ _Place: TypeAlias = tuple[bytes, bytes, int]
 
 # As long as httpx keeps a connection that nobody uses.
 IDLE_SECONDS = 5.0
+NETWORK = OnePiece()
 
 
 class Pool(httpx.AsyncBaseTransport):
@@ -45,13 +48,24 @@ class Pool(httpx.AsyncBaseTransport):
         self._open: set[_Connection] = set()
         self._closed = False
 
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send a request, and return the response, whose body is still to be read.
+    async def send(self, request: httpcore.Request) -> tuple[Any, Body]:
+        """Send a request, and return the response of httpcore, and its body, which is still to be read.
 
         Raises:
             httpx.TransportError: That failed.
             RuntimeError: The pool is closed.
         """
+        connection = await self._take(request.url.origin)
+        try:
+            with _as_httpx():
+                response: Any = await connection.handle_async_request(request)
+        except BaseException:
+            await self._close(connection)
+            raise
+        return response, Body(self, connection, response.stream)
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """Send a request of httpx: see `send`."""
         url = request.url
         sent = httpcore.Request(
             request.method,
@@ -60,14 +74,7 @@ class Pool(httpx.AsyncBaseTransport):
             content=cast("AsyncIterable[bytes]", request.stream),
             extensions=request.extensions,
         )
-        connection = await self._take(sent.url.origin)
-        try:
-            with _as_httpx():
-                response: Any = await connection.handle_async_request(sent)
-        except BaseException:
-            await self._close(connection)
-            raise
-        body = _Body(self, connection, response.stream)
+        response, body = await self.send(sent)
         return httpx.Response(response.status, headers=response.headers, stream=body, extensions=response.extensions)
 
     async def give_back(self, connection: _Connection) -> None:
@@ -125,7 +132,7 @@ class _Connection(httpcore.AsyncHTTPConnection):
     """
 
     def __init__(self, origin: httpcore.Origin, tls: ssl.SSLContext) -> None:
-        super().__init__(origin, tls)
+        super().__init__(origin, tls, network_backend=NETWORK)
         self.place: _Place = (origin.scheme, origin.host, origin.port)
         self.idle_since = 0.0
 
@@ -138,7 +145,7 @@ class _Stream(Protocol):
     async def aclose(self) -> None: ...
 
 
-class _Body(httpx.AsyncByteStream):
+class Body(httpx.AsyncByteStream):
     """The body of a response; once it is closed, its connection is for others."""
 
     def __init__(self, pool: Pool, connection: _Connection, stream: _Stream) -> None:
