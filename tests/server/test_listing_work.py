@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import gc
-import sys
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -22,6 +19,7 @@ from dedalus_mcp import (
 )
 from dedalus_mcp.types import Tool
 from tests.interaction.raw import serving
+from tests.work import Calls
 
 SIZES = (100, 200, 400)
 LISTS = {
@@ -30,26 +28,6 @@ LISTS = {
     "resources/list": "resources",
     "resources/templates/list": "resourceTemplates",
 }
-
-
-class Calls:
-    """How many calls of functions there were, of Python's and of C's."""
-
-    count = 0
-
-    @contextmanager
-    def counted(self) -> Generator[None]:
-        def see(frame: object, event: str, argument: object) -> None:
-            if event in ("call", "c_call"):
-                self.count += 1
-
-        gc.disable()  # what it finds is finalised by calls
-        sys.setprofile(see)
-        try:
-            yield
-        finally:
-            sys.setprofile(None)
-            gc.enable()
 
 
 def functions(kind: str, count: int) -> list[Callable[..., Any]]:
