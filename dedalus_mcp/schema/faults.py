@@ -276,17 +276,9 @@ def _fits_here(value: Any, schema: Any, definitions: Mapping[str, Any]) -> bool:
 
 
 def _item_faults(value: Any, schema: Mapping[str, Any], definitions: Mapping[str, Any], path: str) -> Iterator[str]:
-    prefix = schema.get("prefixItems", ())
-    sound = set[str]()  # a long list of choices repeats them
-    for index, item in enumerate(value):
-        rest = index >= len(prefix)
-        if rest and isinstance(item, str) and item in sound:
-            continue
-        rule, fault = schema.get("items", True) if rest else prefix[index], None
-        for fault in faults(item, rule, definitions, f"{path}[{index}]"):
-            yield fault
-        if rest and isinstance(item, str) and fault is None:
-            sound.add(item)
+    prefix, rest = schema.get("prefixItems", ()), schema.get("items", True)
+    for index, item in enumerate(value if rest is not True else value[: len(prefix)]):
+        yield from faults(item, prefix[index] if index < len(prefix) else rest, definitions, f"{path}[{index}]")
 
 
 def _member_faults(value: Any, schema: Mapping[str, Any], definitions: Mapping[str, Any], path: str) -> Iterator[str]:
