@@ -72,6 +72,16 @@ async def test_connections_that_nobody_uses_are_closed(monkeypatch: pytest.Monke
         assert server.made == 2
 
 
+async def test_a_connection_that_nobody_used_for_long_is_not_used_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A firewall may have forgotten it without a word: the request would wait for its timeout."""
+    monkeypatch.setattr(http_pool, "IDLE_SECONDS", 1e-9)  # kept when it is given back, and too old a moment later
+    async with scripted(hello) as server, pooled() as client:
+        await client.get(server.url)
+        await client.get(server.url)
+        assert server.made == 2
+        await until_open(server, 1)
+
+
 async def test_the_end_closes_all_connections_also_those_in_use() -> None:
     async def one_idle(asked: Asked, talk: Talk) -> None:
         await (hello if asked.path == "/idle" else silent)(asked, talk)

@@ -30,7 +30,7 @@ logger = logging.getLogger("dedalus_mcp")
 
 _Place: TypeAlias = tuple[bytes, bytes, int]
 
-# As long as httpx keeps a connection that nobody uses.
+# As long as httpx keeps a connection that nobody uses: what is between here and the server forgets it without a word.
 IDLE_SECONDS = 5.0
 NETWORK = OnePiece()
 
@@ -132,7 +132,7 @@ class _Connection(httpcore.AsyncHTTPConnection):
     """
 
     def __init__(self, origin: httpcore.Origin, tls: ssl.SSLContext) -> None:
-        super().__init__(origin, tls, network_backend=NETWORK)
+        super().__init__(origin, tls, keepalive_expiry=IDLE_SECONDS, network_backend=NETWORK)
         self.place: _Place = (origin.scheme, origin.host, origin.port)
         self.idle_since = 0.0
 
