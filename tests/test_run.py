@@ -80,7 +80,7 @@ async def test_one_client_is_served_until_it_ends(how: Any) -> None:
 
     near, far = pair()
     before = living_tasks()
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         async with anyio.create_task_group() as group:
             group.start_soon(how, offering(lifespan=life), far)
             async with MCPClient.connect(near) as client:
@@ -105,7 +105,7 @@ class Opened:
 
 async def test_a_target_is_opened_and_served() -> None:
     near, far = pair()
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         async with anyio.create_task_group() as group:
             group.start_soon(offering().serve, Opened(far))
             async with MCPClient.connect(near) as client:
@@ -178,7 +178,7 @@ async def test_cancelling_what_serves_ends_it_in_order() -> None:
     server.collect(hold)
     near, far = pair()
     raw = Raw(near)
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         async with anyio.create_task_group() as group:
             group.start_soon(serve_duplex, server, far)
             await raw.open("2025-11-25")
@@ -202,7 +202,7 @@ async def test_what_a_lifespan_raises_comes_out_of_serving_as_itself(when: str) 
 
     near, far = pair()
     await near.aclose()
-    with anyio.fail_after(5), pytest.raises(KeyError, match=when):
+    with anyio.fail_after(20), pytest.raises(KeyError, match=when):
         await serve(offering(lifespan=life), far)
 
 
@@ -231,7 +231,7 @@ async def test_a_lifespan_that_breaks_ends_the_connection_and_comes_out_of_servi
         except ExceptionGroup as error:
             errors.append(error)
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         async with anyio.create_task_group() as group:
             group.start_soon(serving)
             await raw.open("2025-11-25")
@@ -274,7 +274,7 @@ async def test_a_handler_that_swallows_its_cancellation_does_not_keep_the_client
 
     server = MCPServer("test")
     server.collect(stubborn)
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         client = await MCPClient.connect(server)
         with anyio.move_on_after(0.01):
             await client.call_tool("stubborn")

@@ -44,7 +44,7 @@ class Gate:
         return "done"
 
     async def has_begun(self) -> None:
-        with anyio.fail_after(5):
+        with anyio.fail_after(20):
             await anyio.to_thread.run_sync(self.begun.acquire)
 
 
@@ -66,7 +66,7 @@ async def test_work_runs_in_another_thread_with_the_callers_context() -> None:
 async def test_no_more_run_at_once_than_there_are_places() -> None:
     threads, gate = Threads(2), Gate()
 
-    with anyio.fail_after(10):
+    with anyio.fail_after(20):
         async with anyio.create_task_group() as group:
             for _ in range(6):
                 group.start_soon(threads.run, gate.work)
@@ -87,7 +87,7 @@ async def test_a_cancelled_caller_leaves_at_once_and_its_place_stays_taken() -> 
     async def next_in_line() -> None:
         after.append(await threads.run(lambda: "next"))
 
-    with anyio.fail_after(10):
+    with anyio.fail_after(20):
         async with anyio.create_task_group() as group:
             group.start_soon(threads.run, gate.work)
             await gate.has_begun()
@@ -107,7 +107,7 @@ async def test_a_cancelled_caller_leaves_at_once_and_its_place_stays_taken() -> 
 async def test_a_caller_cancelled_while_it_waits_takes_no_place() -> None:
     threads, gate = Threads(1), Gate()
 
-    with anyio.fail_after(10):
+    with anyio.fail_after(20):
         async with anyio.create_task_group() as group:
             group.start_soon(threads.run, gate.work)
             await gate.has_begun()
@@ -172,7 +172,7 @@ async def test_idle_waits_for_threads_that_were_left_behind() -> None:
         await threads.idle()
         idle.set()
 
-    with anyio.fail_after(10):
+    with anyio.fail_after(20):
         await threads.idle()  # nothing runs: at once
         async with anyio.create_task_group() as group:
             for _ in range(2):
@@ -198,7 +198,7 @@ async def test_a_caller_cancelled_before_its_thread_begins_frees_the_place(monke
         await anyio.sleep_forever()
 
     monkeypatch.setattr("dedalus_mcp.threads.to_thread.run_sync", never)
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         async with anyio.create_task_group() as group:
             group.start_soon(threads.run, lambda: pytest.fail("ran"))
             await wait_all_tasks_blocked()
@@ -211,7 +211,7 @@ async def test_a_caller_cancelled_before_its_thread_begins_frees_the_place(monke
 async def test_calls_that_block_have_a_thread_each() -> None:
     threads, together = Threads(5), threading.Barrier(5)
 
-    with anyio.fail_after(10):
+    with anyio.fail_after(20):
         async with anyio.create_task_group() as group:
             for _ in range(5):
                 group.start_soon(threads.run, partial(together.wait, 10))
@@ -222,7 +222,7 @@ async def test_short_calls_that_wait_for_a_thread_are_done_by_one() -> None:
     threads, gate = Threads(1), Gate()
     done: list[tuple[int, int]] = []
 
-    with anyio.fail_after(10):
+    with anyio.fail_after(20):
         async with anyio.create_task_group() as group:
             group.start_soon(threads.run, gate.work)
             await gate.has_begun()
@@ -243,7 +243,7 @@ async def test_callers_that_leave_while_they_wait_for_a_thread_leave_nothing() -
         nonlocal begun
         begun += 1
 
-    with anyio.fail_after(10):
+    with anyio.fail_after(20):
         async with anyio.create_task_group() as group:
             group.start_soon(threads.run, gate.work)
             await gate.has_begun()
@@ -267,7 +267,7 @@ async def test_where_no_thread_can_be_had_the_caller_is_told(monkeypatch: pytest
     async def none(*_: object, **__: object) -> None:
         raise RuntimeError("can't start new thread")
 
-    with monkeypatch.context() as patched, anyio.fail_after(10):
+    with monkeypatch.context() as patched, anyio.fail_after(20):
         patched.setattr("dedalus_mcp.threads.to_thread.run_sync", none)
         for _ in range(3):
             with pytest.raises(RuntimeError, match="can't start new thread"):
@@ -351,7 +351,7 @@ async def test_a_thread_that_waits_lends_its_place() -> None:
     async def ask() -> None:
         found.append(await threads.run(lambda: wait(answer())))
 
-    with anyio.fail_after(10):
+    with anyio.fail_after(20):
         async with anyio.create_task_group() as group:
             for _ in range(6):
                 group.start_soon(ask)
@@ -386,7 +386,7 @@ async def test_a_thread_gets_its_place_back_however_much_there_is_to_do() -> Non
             if done == 100:
                 answered.set()
 
-    with anyio.fail_after(10):
+    with anyio.fail_after(20):
         async with anyio.create_task_group() as group:
             group.start_soon(ask)
             await asked.wait()
@@ -409,7 +409,7 @@ async def test_a_thread_whose_call_is_cancelled_while_it_waits_may_wait_again() 
         asked()
         await anyio.sleep_forever()
 
-    with anyio.fail_after(10):
+    with anyio.fail_after(20):
         for _ in range(MAX_WAITING + 10):  # more than may wait at once
             async with anyio.create_task_group() as group:
                 asked = anyio.Event()
@@ -436,7 +436,7 @@ async def test_threads_that_go_on_after_their_calls_are_bounded(monkeypatch: pyt
         finally:
             gate.work()
 
-    with anyio.fail_after(10):
+    with anyio.fail_after(20):
         for _ in range(2):
             async with anyio.create_task_group() as group:
                 asked = anyio.Event()
@@ -477,7 +477,7 @@ async def test_tasks_that_are_all_ended_by_force_leave_threads_for_those_that_ti
     for task in asyncio.all_tasks() - {asyncio.current_task()}:
         if task in tasks or "_serve" in repr(task.get_coro()):
             task.cancel()
-    with anyio.fail_after(10):
+    with anyio.fail_after(20):
         await asyncio.wait(tasks)
 
     assert tidied == ["tidied"] * 6
@@ -561,7 +561,7 @@ async def test_only_so_many_wait_without_a_place(monkeypatch: pytest.MonkeyPatch
     async def ask() -> None:
         found.append(await threads.run(lambda: wait(answer())))
 
-    with anyio.fail_after(10):
+    with anyio.fail_after(20):
         async with anyio.create_task_group() as group:
             for _ in range(3):
                 group.start_soon(ask)
@@ -586,7 +586,7 @@ async def test_a_wait_that_fails_fails_in_the_thread_and_keeps_the_place() -> No
             wait(fail())
         return "went on"
 
-    with anyio.fail_after(10):
+    with anyio.fail_after(20):
         assert await threads.run(work) == "went on"
         assert await threads.run(lambda: "free again") == "free again"
 
@@ -606,7 +606,7 @@ async def test_a_cancelled_wait_ends_the_thread_by_no_mere_exception(places: int
         finally:
             ended.set()
 
-    with anyio.fail_after(10):
+    with anyio.fail_after(20):
         async with anyio.create_task_group() as group:
             group.start_soon(threads.run, work)
             assert await anyio.to_thread.run_sync(begun.wait, 5)

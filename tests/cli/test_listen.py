@@ -61,7 +61,7 @@ class Until:
     async def says(self, text: str, *, err: bool = False) -> None:
         """Return when that was written."""
         file: Any = (self.terminal.err if err else self.terminal.out).file
-        with anyio.fail_after(10):
+        with anyio.fail_after(20):
             while text not in file.getvalue():
                 await file.news.wait()
 
@@ -139,7 +139,7 @@ async def test_when_the_connection_is_lost_it_ends_with_3_and_says_why() -> None
 async def test_a_resource_that_cannot_be_listened_to_ends_it_with_1() -> None:
     until = Until("--resource", "desk://nothing", "--revision", "2025-11-25")
 
-    with anyio.fail_after(10):
+    with anyio.fail_after(20):
         await until.run(MCPServer("bare"))
 
     assert until.status == 1

@@ -22,6 +22,6 @@ def living_tasks() -> int:
 
 async def back_to(baseline: int) -> None:
     """Return when no more than that live; a task that is over may take a turn to be forgotten."""
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         while living_tasks() > baseline:
             await checkpoint()

@@ -50,7 +50,7 @@ async def replies(*questions: Message, revision: str = LATEST_LEGACY, **handlers
         done.set()
         await raw.hear()
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         async with anyio.create_task_group() as group:
             async with MCPClient.connect(Scripted(group, server), revision=revision, **handlers):
                 await done.wait()
@@ -290,7 +290,7 @@ async def test_a_change_of_the_roots_is_told_and_the_new_ones_are_read() -> None
             told.set()
             await raw.hear()
 
-        with anyio.fail_after(5):
+        with anyio.fail_after(20):
             async with anyio.create_task_group() as group:
                 target = Scripted(group, server)
                 async with MCPClient.connect(target, revision=LATEST_LEGACY, roots=given) as client:
@@ -310,7 +310,7 @@ async def test_a_change_of_the_roots_is_told_and_the_new_ones_are_read() -> None
 
 async def test_no_change_is_told_where_nobody_could_hear_of_it() -> None:
     """ROOT-03: 2026-07-28 has no such notice; a client without roots has nothing to tell."""
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         async with playing(said("on"), roots=[]) as play:
             await play.client.notify_roots_list_changed()
             await play.client.call_tool("t")

@@ -38,7 +38,7 @@ async def test_any_method_is_requested_by_its_name(revision: str) -> None:
         await raw.hear()
 
     heard = Heard[Any]()
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         async with anyio.create_task_group() as group:
             async with MCPClient.connect(Scripted(group, script), revision=revision) as client:
                 made = await client.request("acme/make", {"a": 1, "_meta": {"mine": 2}}, progress=heard)
@@ -70,7 +70,7 @@ async def test_any_notification_is_sent(revision: str) -> None:
             heard(await raw.hear())
 
     heard = Heard[Any]()
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         async with anyio.create_task_group() as group:
             async with MCPClient.connect(Scripted(group, script), revision=revision) as client:
                 await client.notify("acme/happened", {"a": 1})
@@ -116,7 +116,7 @@ async def test_a_request_is_begun_now_and_awaited_later(revision: str) -> None:
         pending = client.start(client.call_tool, "echo", {"a": 1})
         other = client.start(client.call_tool, "nope", raise_on_error=True)
         assert not pending.done
-        with anyio.fail_after(5):
+        with anyio.fail_after(20):
             assert (await pending).structuredContent == {"a": 1}
             assert (await pending).structuredContent == {"a": 1}
             with pytest.raises(McpError, match="nope"):
@@ -134,7 +134,7 @@ async def test_a_request_is_cancelled_by_whoever_holds_it(revision: str) -> None
     seen = Seen()
     async with MCPClient.connect(offering(seen.tool(), echo), revision=revision) as client:
         pending = client.start(client.call_tool, "long")
-        with anyio.fail_after(5):
+        with anyio.fail_after(20):
             await seen.begun.wait()
             pending.cancel()
             pending.cancel()
@@ -149,7 +149,7 @@ async def test_cancelling_whoever_awaits_a_request_does_not_cancel_it(revision: 
     seen = Seen()
     async with MCPClient.connect(offering(seen.tool()), revision=revision) as client:
         pending = client.start(client.call_tool, "long")
-        with anyio.fail_after(5):
+        with anyio.fail_after(20):
             await seen.begun.wait()
             with anyio.move_on_after(0.01):
                 await pending
@@ -162,7 +162,7 @@ async def test_closing_the_client_ends_what_was_begun(revision: str) -> None:
     before, seen = living_tasks(), Seen()
     client = await MCPClient.connect(offering(seen.tool()), revision=revision)
     pending = client.start(client.call_tool, "long")
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         await seen.begun.wait()
         await client.close()
         with pytest.raises(ConnectionLost):
@@ -182,7 +182,7 @@ async def test_a_resource_is_read_with_progress_and_meta(revision: str) -> None:
     heard = Heard[Any]()
     async with MCPClient.connect(offering(read), revision=revision) as client:
         found = await client.read_resource("r://a", progress=heard, meta={"mine": 7}, timeout=5)
-        with anyio.fail_after(5):
+        with anyio.fail_after(20):
             await heard.wait(1)
     (content,) = found.contents
     assert isinstance(content, TextResourceContents)
@@ -193,7 +193,7 @@ async def test_closing_the_client_ends_whatever_else_was_begun_with_it() -> None
     client = await MCPClient.connect(offering())
     pending = client.start(anyio.sleep_forever)
     await anyio.wait_all_tasks_blocked()
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         await client.close()
         with pytest.raises(ConnectionLost, match="the client was closed"):
             await pending

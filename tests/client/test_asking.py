@@ -36,7 +36,7 @@ async def test_what_a_handler_raises_comes_out_as_itself_and_ends_the_others(err
     asks = Asking()
     asks.add("a", waits)
     asks.add("b", fails)
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         with pytest.raises(type(error)) as raised:
             await asks.run(never)
 
@@ -55,5 +55,5 @@ async def test_nothing_is_left_when_the_connection_ends_first() -> None:
     async def at_once() -> None: ...
 
     asks.add("a", waits)
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         assert await asks.run(at_once) is None

@@ -103,7 +103,7 @@ class Server:
 @asynccontextmanager
 async def connected(server: Server, **settings: Any) -> AsyncGenerator[MCPClient]:
     given: ClientSettings = {"revision": server.revision, **settings}  # type: ignore[typeddict-item]
-    with anyio.fail_after(10):
+    with anyio.fail_after(20):
         async with anyio.create_task_group() as group:
             async with MCPClient.connect(Scripted(group, server.script), **given) as client:
                 yield client
@@ -349,7 +349,7 @@ async def found_by(cache: MemoryCache, server: Server, *, key: str = "server", *
 async def test_private_results_are_shared_among_clients_of_one_principal_alone() -> None:
     """CACHE-10: and with nobody where no principal is named."""
     cache, server = MemoryCache(), Server()
-    with anyio.fail_after(10):
+    with anyio.fail_after(20):
         assert await found_by(cache, server, principal="ann") == ["t1"]
         assert await found_by(cache, server, principal="bob") == ["t2"]
         assert await found_by(cache, server, principal="ann") == ["t1"]
@@ -361,7 +361,7 @@ async def test_private_results_are_shared_among_clients_of_one_principal_alone()
 async def test_public_results_are_shared_by_all_clients_of_the_server() -> None:
     """CACHE-09: of the same server, with the same capabilities."""
     cache, server = MemoryCache(), Server(ttlMs=10_000, cacheScope="public")
-    with anyio.fail_after(10):
+    with anyio.fail_after(20):
         assert await found_by(cache, server, principal="ann") == ["t1"]
         assert await found_by(cache, server) == ["t1"]
         assert await found_by(cache, server, key="another") == ["t2"]

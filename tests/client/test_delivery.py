@@ -151,7 +151,7 @@ async def test_closing_ends_a_callback_that_would_never_return() -> None:
     deliveries = Deliveries()
     Delivery(hear, deliveries).put(1)
     await wait_all_tasks_blocked()
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         await deliveries.close()
 
     assert cleaned_up.is_set()
@@ -167,7 +167,7 @@ async def test_closing_ends_a_callback_that_has_not_begun() -> None:
 
     deliveries = Deliveries()
     Delivery(hear, deliveries).put(1)
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         await deliveries.close()
 
     assert heard == []
@@ -184,7 +184,7 @@ async def test_a_callback_may_close_and_goes_on() -> None:
         went_on.set()
 
     Delivery(hear, deliveries).put(1)
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         await went_on.wait()
 
 
@@ -201,7 +201,7 @@ async def test_closing_waits_only_so_long_for_a_callback_that_swallows_its_cance
     deliveries = Deliveries()
     Delivery(hear, deliveries).put(1)
     await wait_all_tasks_blocked()
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         await deliveries.close()
     assert len(deliveries) == 1
 

@@ -47,7 +47,7 @@ async def test_without_a_cache_no_answer_stands_for_another(scope: str) -> None:
             named = contents(str(len(asked)), scope) if message["method"] == "resources/read" else {}
             await raw.say({"id": message["id"], "result": {**kept(scope, tools=tools), **named}})
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         async with anyio.create_task_group() as group:
             async with MCPClient.connect(Scripted(group, server), revision=MODERN, cache=None) as client:
                 lists = [await client.list_tools_page(cursor) for cursor in (None, "2", None)]
@@ -68,7 +68,7 @@ async def ada(params: ElicitRequestParams) -> dict[str, Any]:
 
 async def test_what_a_retry_led_to_is_not_the_answer_to_the_next_question() -> None:
     """CACHE-05, MRTR-16."""
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         async with playing(asks("s", q=form()), contents("for Ada"), contents("for all"), elicitation=ada) as play:
             assert [await read(play.client, "a://b") for _ in range(2)] == ["for Ada", "for all"]
 

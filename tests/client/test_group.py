@@ -117,7 +117,7 @@ class Refused:
 async def bounded() -> AsyncGenerator[None]:
     """Nothing takes long here, and nothing is left behind."""
     before = living_tasks()
-    with anyio.fail_after(10):
+    with anyio.fail_after(20):
         yield
     await back_to(before)
 
@@ -403,7 +403,7 @@ async def test_each_server_may_have_settings_of_its_own(revision: str) -> None:
         def more() -> None: ...
 
         changing.collect(more)
-        with anyio.fail_after(5):
+        with anyio.fail_after(20):
             assert await heard.wait(1) == ["b"]
         assert [found.name for found in (await group.list_tools()).tools][-1] == "b__more"
 

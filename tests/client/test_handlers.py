@@ -51,7 +51,7 @@ server.collect(ask, ask_code)
 
 
 async def answered(handler: Any, name: str = "ask") -> str:
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         async with MCPClient.connect(server, elicitation=handler, revision="2025-11-25") as client:
             (block,) = (await client.call_tool(name)).content
     assert isinstance(block, TextContent)
@@ -203,6 +203,6 @@ async def test_threads_of_questions_taken_back_are_bounded(monkeypatch: pytest.M
         over.set()
 
     async with anyio.create_task_group() as group:
-        with anyio.fail_after(5):
+        with anyio.fail_after(20):
             async with MCPClient.connect(Scripted(group, script), elicitation=stuck, revision="2025-11-25"):
                 await over.wait()

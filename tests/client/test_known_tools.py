@@ -66,7 +66,7 @@ class Server:
 @asynccontextmanager
 async def connected(server: Server, **settings: Any) -> AsyncGenerator[MCPClient]:
     given: ClientSettings = {"revision": server.revision, **settings}  # type: ignore[typeddict-item]
-    with anyio.fail_after(10):
+    with anyio.fail_after(20):
         async with anyio.create_task_group() as group:
             async with MCPClient.connect(Scripted(group, server.script), **given) as client:
                 yield client

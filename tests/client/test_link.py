@@ -147,7 +147,7 @@ async def test_the_end_fails_what_is_open_and_says_why() -> None:
             except ConnectionLost as error:
                 reasons.append(error.reason)
 
-        with anyio.fail_after(5):
+        with anyio.fail_after(20):
             async with anyio.create_task_group() as group:
                 group.start_soon(call)
                 await wait_all_tasks_blocked()

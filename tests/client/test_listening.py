@@ -101,7 +101,7 @@ class Server:
 async def listening_to(server: Server, **settings: Any) -> AsyncGenerator[MCPClient]:
     """A client of a scripted server; nothing may be left of it afterwards."""
     before = living_tasks()
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         async with anyio.create_task_group() as group:
             async with MCPClient.connect(Scripted(group, server.script), **settings) as client:
                 yield client
@@ -406,7 +406,7 @@ async def test_connecting_can_be_cancelled_while_it_waits_for_the_acknowledgemen
     async def cancel(server: Server, listen: Message) -> None:
         group.cancel_scope.cancel()
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         async with anyio.create_task_group() as group:
             target = Scripted(group, Server(cancel).script)
             await MCPClient.connect(target, tools_list_changed=Heard[Any]())

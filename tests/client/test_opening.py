@@ -24,7 +24,7 @@ Script = Callable[[Raw], Awaitable[None]]
 async def revision(*scripts: Script, **settings: Any) -> str:
     """The revision that a client agrees on with these servers; nothing may be left of it afterwards."""
     before, outcome = living_tasks(), list[str | Exception]()
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         async with anyio.create_task_group() as group:
             try:
                 async with MCPClient.connect(Scripted(group, *scripts), **settings) as client:

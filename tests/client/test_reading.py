@@ -39,7 +39,7 @@ async def test_lists_are_drained_or_had_by_the_page(revision: str) -> None:
             await raw.say(result(request, {kind: [item], **more}))
 
     async with anyio.create_task_group() as group:
-        with anyio.fail_after(5):
+        with anyio.fail_after(20):
             async with MCPClient.connect(Scripted(group, script), revision=revision) as client:
                 assert [each.uri for each in (await client.list_resources()).resources] == ["a://None", "a://"]
                 templates = (await client.list_resource_templates()).resourceTemplates
@@ -71,7 +71,7 @@ async def test_contents_are_typed_and_errors_are_the_servers_own(revision: str) 
         await raw.hear_method("notifications/cancelled")
 
     async with anyio.create_task_group() as group:
-        with anyio.fail_after(5):
+        with anyio.fail_after(20):
             async with MCPClient.connect(Scripted(group, script), revision=revision) as client:
                 assert (await client.read_resource("a://b c")).contents == [
                     TextResourceContents(uri="a://1", text="é"),
@@ -103,7 +103,7 @@ async def test_updates_are_heard_in_order_between_subscribing_and_unsubscribing(
         await raw.hear()
 
     async with anyio.create_task_group() as group:
-        with anyio.fail_after(5):
+        with anyio.fail_after(20):
             target = Scripted(group, script)
             async with MCPClient.connect(target, revision="2025-06-18", resource_updated=heard) as client:
                 await client.subscribe_resource("a://b")

@@ -104,7 +104,7 @@ async def test_whoever_hears_of_a_lost_session_may_close_the_client() -> None:
 
             for _ in range(5):
                 group.start_soon(call)
-            with anyio.fail_after(5):
+            with anyio.fail_after(20):
                 await closed.wait()
         await client.close()
         before = len(server.asked)
@@ -539,5 +539,5 @@ async def test_closing_ends_the_attempts_to_come_back() -> None:
             standing.away = 1000
             standing.forget()
             await server.until("initialize", 2)
-            with anyio.fail_after(5):
+            with anyio.fail_after(20):
                 await client.close()

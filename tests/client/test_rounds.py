@@ -39,7 +39,7 @@ async def agree(params: ElicitRequestURLParams) -> ElicitResult:
 async def test_a_tool_that_asks_is_answered_until_it_returns() -> None:
     """MRTR-12, MRTR-13, MRTR-14, MRTR-15, MRTR-17: the same request, a new id, answers and state as they came."""
     first, second = asks(" {state} \u00e9\n", name=form("who")), asks("2", colour=form("which"))
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         async with playing(first, second, said("hi"), elicitation=echo) as play:
             result = await play.client.call_tool("greet", {"a": [1, None]}, meta={"mine": 1})
 
@@ -61,7 +61,7 @@ async def test_prompts_and_resources_ask_alike() -> None:
     messages: dict[str, Any] = {"resultType": "complete", "messages": []}
     contents: dict[str, Any] = {"resultType": "complete", "contents": [], "ttlMs": 0, "cacheScope": "private"}
     question = asks(None, q=form("x"))
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         async with playing(question, messages, question, contents, elicitation=echo) as play:
             assert (await play.client.get_prompt("p", {"b": "c"})).messages == []
             assert (await play.client.read_resource("a://b")).contents == []
@@ -75,7 +75,7 @@ async def test_prompts_and_resources_ask_alike() -> None:
 async def test_no_other_request_carries_what_belongs_to_a_round() -> None:
     """MRTR-13, MRTR-16: a state that was not given is not sent, and an empty one is."""
     stateless, empty = asks(None, q=form()), asks("", q=form())
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         async with playing(stateless, said("a"), said("b"), empty, said("c"), elicitation=echo) as play:
             for _ in range(3):
                 await play.client.call_tool("t")
@@ -103,7 +103,7 @@ async def test_all_questions_of_a_round_are_asked_at_once() -> None:
         "sampling": together("model", await model(CreateMessageRequestParams(messages=[], maxTokens=1))),
         "roots": together("roots", [Root(uri="file:///a")]),
     }
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         async with playing(round, said("done"), **handlers) as play:
             assert text_of(await play.client.call_tool("t")) == "done"
 
@@ -123,7 +123,7 @@ async def test_a_plain_handler_is_called_in_a_thread() -> None:
         threads.append(threading.current_thread())
         return form.accept(value=form.message)
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         async with playing(asks(None, a=form("1"), b=form("2")), said("done"), elicitation=handler) as play:
             await play.client.call_tool("t")
 
@@ -139,7 +139,7 @@ async def test_a_user_who_does_not_accept_is_answered_for_as_well(action: Any) -
     def handler(params: ElicitRequestParams) -> ElicitResult:
         return ElicitResult(action=action, content={"value": "x"})
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         async with playing(asks(None, q=form()), said("so"), elicitation=handler) as play:
             await play.client.call_tool("t")
 
@@ -154,7 +154,7 @@ async def test_a_handler_may_make_requests_itself() -> None:
         inner.append(text_of(await play.client.call_tool("inner")))
         return {"value": "x"}
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         async with playing(asks("s", q=form()), said("inner"), said("outer"), elicitation=handler) as play:
             assert text_of(await play.client.call_tool("outer")) == "outer"
 
@@ -172,7 +172,7 @@ async def test_rounds_are_bounded() -> None:
 
     for settings, rounds in (({}, 10), ({"max_rounds": 2}, 2), ({"max_rounds": 0}, 0)):
         asked.values.clear()
-        with anyio.fail_after(5):
+        with anyio.fail_after(20):
             async with playing(*[asks("s", q=form())] * (rounds + 1), elicitation=handler, **settings) as play:
                 with pytest.raises(RemoteProtocolError, match=rf"more than {rounds} rounds .*max_rounds"):
                     await play.client.call_tool("t")
@@ -204,7 +204,7 @@ def test_a_bound_is_a_count() -> None:
 async def test_a_round_that_breaks_a_rule_is_refused_before_anybody_is_asked(outcome: Any, named: str) -> None:
     """MRTR-04, MRTR-05, MRTR-06: and nothing more is sent."""
     asked: list[Any] = []
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         async with playing(outcome, said("on"), elicitation=asked.append) as play:
             with pytest.raises(RemoteProtocolError, match=named) as caught:
                 await play.client.call_tool("t")
@@ -219,7 +219,7 @@ async def test_tools_are_given_to_a_model_only_if_that_was_declared() -> None:
     """SAMP-02."""
     tool = {"name": "t", "inputSchema": {"type": "object"}}
     question = asks(None, q=sample(tools=[tool], toolChoice={"mode": "auto"}))
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         async with playing(question, sampling=model) as play:
             with pytest.raises(RemoteProtocolError, match="does not take tools"):
                 await play.client.call_tool("t")
@@ -229,7 +229,7 @@ async def test_tools_are_given_to_a_model_only_if_that_was_declared() -> None:
 
 async def test_a_method_that_has_no_rounds_cannot_ask() -> None:
     """MRTR-03."""
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         async with playing(elicitation=echo) as play, anyio.create_task_group() as group:
 
             async def ask() -> None:
@@ -269,7 +269,7 @@ async def test_what_a_handler_gets_wrong_is_an_error_of_the_call(
             raise returned
         return returned
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         async with playing(asks("s", a=form("other"), b=form()), said("on"), elicitation=handler) as play:
             with pytest.raises(error, match=named) as caught:
                 await play.client.call_tool("t")
@@ -284,7 +284,7 @@ async def test_an_answer_whose_source_was_cancelled_is_an_error_and_no_silence()
     async def handler(params: ElicitRequestParams) -> dict[str, Any]:
         raise anyio.get_cancelled_exc_class()
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         async with playing(asks("s", a=form()), elicitation=handler) as play:
             with pytest.raises(RuntimeError, match="cancelled"):
                 await play.client.call_tool("t")
@@ -314,7 +314,7 @@ async def test_cancelling_while_the_user_is_asked_tells_only_the_handler() -> No
             over.set()
         return {}
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         async with playing(asks("s", a=form()), said("on"), elicitation=handler) as play:
             await cancelled_after(play, asked)
             assert over.is_set()
@@ -323,7 +323,7 @@ async def test_cancelling_while_the_user_is_asked_tells_only_the_handler() -> No
 
 
 async def test_cancelling_a_retry_cancels_that_request() -> None:
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         async with playing(asks("s", a=form()), None, said("on"), elicitation=echo) as play:
             async with anyio.create_task_group() as group:
                 group.start_soon(play.client.call_tool, "t")
@@ -353,7 +353,7 @@ async def test_a_connection_that_ends_while_the_user_is_asked_ends_that(who: str
         await asked.wait()
         await (play.client.close() if who == "client" else play.raw.close())
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         async with (
             playing(asks("s", a=form(), b=form()), elicitation=handler) as play,
             anyio.create_task_group() as group,
@@ -367,7 +367,7 @@ async def test_a_connection_that_ends_while_the_user_is_asked_ends_that(who: str
 async def test_progress_is_heard_in_every_round() -> None:
     """AMB-39: each request has a token of its own."""
     heard = Heard[ProgressNotificationParams]()
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         async with playing(asks("s", a=form()), None, elicitation=echo) as play, anyio.create_task_group() as group:
 
             async def serve() -> None:

@@ -47,7 +47,7 @@ async def first(play: Play) -> Round[CallToolResult]:
 
 async def test_a_request_stops_at_a_round_and_another_connection_goes_on() -> None:
     """MRTR-13, MRTR-17, MRTR-22: the stored round is all that the second one needs."""
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         async with playing(asks("s", who=form("Who?"))) as one:
             stored = (await first(one)).to_json()
         async with playing(asks(None, ok=form("Sure?")), said("hi")) as two:
@@ -69,7 +69,7 @@ async def test_a_request_stops_at_a_round_and_another_connection_goes_on() -> No
 
 
 async def test_a_round_without_questions_goes_on_without_answers() -> None:
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         async with playing(asks("later"), said("now")) as play:
             assert text_of(await play.client.continue_round(await first(play))) == "now"
 
@@ -78,7 +78,7 @@ async def test_a_round_without_questions_goes_on_without_answers() -> None:
 
 
 async def test_a_request_that_is_answered_at_once_has_no_round() -> None:
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         async with playing(said("hi"), elicitation=nobody) as play:
             assert text_of(await play.client.request_round(TOOLS_CALL, GREET)) == "hi"
 
@@ -90,7 +90,7 @@ async def test_every_kind_of_question_takes_its_answers() -> None:
     spoken = CreateMessageResult(role="assistant", content=TextContent(text="x"), model="m")
     listed = ListRootsResult(roots=[Root(uri="file:///a")])
     answers = {"a": {"value": "x"}, "b": ElicitResult(action="accept"), "c": spoken, "d": listed, "e": ["file:///b"]}
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         async with playing(asks(None, a=form(), b=page(), c=sample(), d=roots(), e=roots()), said("on")) as play:
             await play.client.continue_round(await first(play), answers)
 
@@ -117,7 +117,7 @@ async def test_every_kind_of_question_takes_its_answers() -> None:
 )
 async def test_an_answer_that_is_not_legal_is_not_sent(answers: Any, error: type[Exception], named: str) -> None:
     """ELIC-18: and the round can go on with better ones."""
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         async with playing(asks("s", who=form()), said("hi")) as play:
             round = await first(play)
             with pytest.raises(error, match=named):
@@ -128,7 +128,7 @@ async def test_an_answer_that_is_not_legal_is_not_sent(answers: Any, error: type
 
 async def test_a_round_is_not_continued_where_there_are_none() -> None:
     """An older server would take it for a new request, and do everything twice."""
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         async with playing(asks("s", who=form())) as play:
             round = await first(play)
         async with MCPClient.connect(offering(echo), revision=LEGACY) as client:
@@ -140,14 +140,14 @@ async def test_a_round_is_not_continued_where_there_are_none() -> None:
 
 async def test_a_round_that_asks_for_nothing_is_refused_by_hand_as_well() -> None:
     """MRTR-04."""
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         async with playing(asks(None)) as play:
             with pytest.raises(RemoteProtocolError, match="neither what"):
                 await play.client.request_round(TOOLS_CALL, GREET)
 
 
 async def stored_round() -> bytes:
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         async with playing(asks(" \u00e9\x00", a=form("\u2028"), b=sample(temperature=0.5), c=roots())) as play:
             return (await first(play)).to_json()
 
@@ -215,7 +215,7 @@ async def test_answers_go_with_no_request_that_has_no_rounds() -> None:
         await raw.say({"id": (await raw.hear())["id"], "result": asks("s", a=form())})
         await raw.hear()
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         async with anyio.create_task_group() as group:
             async with MCPClient.connect(Scripted(group, server), revision="2026-07-28") as client:
                 with pytest.raises(RemoteProtocolError, match="tools/list"):

@@ -26,7 +26,7 @@ from tests.interaction.reach import ENV
 from tests.sources import ROOT
 
 REVISIONS = pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
-PATIENCE = 10.0
+PATIENCE = 20.0
 
 
 @tool

@@ -29,7 +29,7 @@ async def test_take_waits_for_the_first_frame() -> None:
     async def take() -> None:
         taken.append(await outbox.take())
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         async with anyio.create_task_group() as group:
             group.start_soon(take)
             await anyio.wait_all_tasks_blocked()
@@ -60,7 +60,7 @@ async def test_full_until_what_was_taken_is_written() -> None:
 
     async with anyio.create_task_group() as group:
         group.start_soon(outbox.take)  # the last batch is written
-        with anyio.fail_after(5):
+        with anyio.fail_after(20):
             await outbox.ready()
         assert not outbox.full
         group.cancel_scope.cancel()
@@ -122,7 +122,7 @@ async def test_close_wakes_whoever_waits_for_room_or_for_the_end() -> None:
     """B100: and what is sent after it is dropped."""
     outbox = Outbox(never, high_water=0)
     outbox.send(b"1")
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         async with anyio.create_task_group() as group:
             group.start_soon(outbox.ready)
             group.start_soon(outbox.flushed)
@@ -146,7 +146,7 @@ async def test_flushed_when_the_last_batch_is_written() -> None:
 
     async with anyio.create_task_group() as group:
         group.start_soon(outbox.take)
-        with anyio.fail_after(5):
+        with anyio.fail_after(20):
             await outbox.flushed()
         group.cancel_scope.cancel()
 

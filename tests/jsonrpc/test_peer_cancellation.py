@@ -60,7 +60,7 @@ async def test_its_channel_is_told_at_once_and_once_though_the_handler_takes_its
     peer.feed(msgspec.json.encode(call(1, "tidy")), channel)
     await anyio.wait_all_tasks_blocked()
     peer.feed(msgspec.json.encode(cancelled(1)), Told())
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         await channel.flushed.wait()
 
         assert channel.told == [None]

@@ -187,7 +187,7 @@ async def test_reply_to_a_call_whose_task_was_ended_by_force_is_sent(handler: An
     channel = Told()
     peer = Peer(handler, channel, answers_malformed=True)
     peer.feed(msgspec.json.encode(call(1, "fail")), channel)
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         await channel.flushed.wait()
     await peer.idle()
 

@@ -42,7 +42,7 @@ async def test_task_runs_and_its_end_is_told_once() -> None:
 
     tasks.start(run, lambda: order.append("ended"))
     assert len(tasks) == 1
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         await tasks.wait()
     assert order == ["run", "ended"]
     assert len(tasks) == 0
@@ -60,7 +60,7 @@ async def test_waiting_includes_tasks_started_meanwhile() -> None:
         await anyio.sleep(1)
 
     tasks.start(first, lambda: ends.append("first"))
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         async with anyio.create_task_group() as group:
             group.start_soon(tasks.wait)
             group.start_soon(tasks.wait)
@@ -72,7 +72,7 @@ async def test_waiting_for_no_task_returns_at_once() -> None:
 
     await tasks.wait()
     tasks.start(nothing, lambda: None)
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         await tasks.wait()
 
 
@@ -87,7 +87,7 @@ async def test_task_outlives_the_scope_and_the_group_it_was_started_in() -> None
     await anyio.wait_all_tasks_blocked()
     assert ends == []
     gate.set()
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         await tasks.wait()
     assert ends == [True]
 
@@ -115,7 +115,7 @@ async def test_task_sees_the_context_of_its_starter_unless_detached(detached: bo
 
     token = place.set("outside")
     tasks.start(run, lambda: None, detached=detached)
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         await tasks.wait()
     assert seen == ["nowhere" if detached else "outside"]
     assert place.get() == "outside"
@@ -130,7 +130,7 @@ def test_end_is_told_of_a_task_that_the_loop_cancelled_before_its_first_step() -
         tasks.start(nothing, lambda: ends.append("ended"))
         for task in asyncio.all_tasks() - {asyncio.current_task()}:
             task.cancel()
-        with anyio.fail_after(5):
+        with anyio.fail_after(20):
             await tasks.wait()
 
     asyncio.run(main())
@@ -171,7 +171,7 @@ async def test_each_event_loop_is_its_own_key() -> None:
         seen.append(current_loop())
 
     tasks.start(look, lambda: None, detached=True)
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         await tasks.wait()
     await anyio.to_thread.run_sync(anyio.run, look)
 
@@ -259,7 +259,7 @@ async def test_a_signal_wakes_all_who_wait_and_those_who_come_later() -> None:
         await told.wait()
         woken.append(number)
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         async with anyio.create_task_group() as group:
             group.start_soon(wait, 1)
             group.start_soon(wait, 2)
@@ -289,7 +289,7 @@ async def test_whoever_gives_up_waiting_for_a_signal_leaves_nothing_and_disturbs
             woken.append(number)
 
     scopes = [anyio.CancelScope() for _ in range(3)]
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         async with anyio.create_task_group() as group:
             for number, scope in enumerate(scopes):
                 group.start_soon(wait, number, scope)

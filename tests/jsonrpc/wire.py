@@ -124,7 +124,7 @@ class Wire:
     async def send(self, *messages: Json | list[Any] | bytes) -> None:
         """Send these messages, all of them in one chunk."""
         frames = [each if isinstance(each, bytes) else json.dumps(each).encode() for each in messages]
-        with anyio.fail_after(5):
+        with anyio.fail_after(20):
             await self.duplex.send(frames)
 
     async def receive(self) -> Any:
@@ -300,7 +300,7 @@ class Asking:
                 done.set()
 
         async def collect() -> Any:
-            with anyio.fail_after(5):
+            with anyio.fail_after(20):
                 await done.wait()
             if not outcome:
                 return None  # cancelled

@@ -159,7 +159,7 @@ async def test_the_context_of_one_call_is_never_that_of_another() -> None:
         await raw.open("2025-11-25")
         for number in range(50):
             await raw.begin(f"id {number}", "tools/call", name="look", arguments={"me": f"id {number}"})
-        with anyio.fail_after(5):
+        with anyio.fail_after(20):
             replies = [await raw.hear() for _ in range(50)]  # in any order
 
     assert {reply["id"] for reply in replies} == set(seen)

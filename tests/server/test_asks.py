@@ -55,7 +55,7 @@ impatient.collect(uncaught_in_a_group)
 
 @pytest.mark.parametrize("revision", ["2025-06-18", "2025-11-25"])
 async def test_threads_child_tasks_and_prompts_ask_alike(revision: str) -> None:
-    with anyio.fail_after(10):
+    with anyio.fail_after(20):
         async with MCPClient.connect(server, revision=revision, elicitation=lambda params: {"n": 7}) as client:
             for name, found in (("from_a_thread", "{'n': 7}"), ("from_child_tasks", str([{"n": 7}] * 3))):
                 (block,) = (await client.call_tool(name)).content
@@ -71,7 +71,7 @@ async def test_the_configured_timeout_counts_and_a_failed_ask_in_a_group_is_told
         await anyio.sleep_forever()
         return {}
 
-    with anyio.fail_after(10):
+    with anyio.fail_after(20):
         async with MCPClient.connect(impatient, revision="2025-11-25", elicitation=silent) as client:
             result = await client.call_tool("uncaught_in_a_group")
     (block,) = result.content
@@ -107,6 +107,6 @@ async def test_outside_of_a_call_and_after_its_end_nothing_can_be_asked() -> Non
         async with MCPClient.connect(late, revision="2025-11-25", elicitation=lambda params: {"n": 7}) as client:
             assert not (await client.call_tool("leave")).isError
             replied.set()
-            with anyio.fail_after(5):
+            with anyio.fail_after(20):
                 await client.ping()
     assert isinstance(failed[0], NoActiveCall)

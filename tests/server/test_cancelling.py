@@ -16,7 +16,7 @@ from tests.interaction.raw import Raw, serving
 
 LEGACY = "2025-11-25"
 MODERN = "2026-07-28"
-PATIENCE = 10
+PATIENCE = 20.0
 
 both = pytest.mark.parametrize("revision", [LEGACY, MODERN])
 

@@ -295,7 +295,7 @@ async def test_what_waits_for_room_is_sent_only_if_the_call_still_runs(end: str)
     terms = Terms("2025-11-25", None, ClientCapabilities(), "debug")
     context = Context(server, peer, call, terms, {"progressToken": 1})
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         async with anyio.create_task_group() as group:
             group.start_soon(context.info, "m")
             group.start_soon(context.report_progress, 1)
@@ -327,7 +327,7 @@ async def test_nothing_of_a_call_follows_its_cancellation() -> None:
         await raw.begin(1, "tools/call", name="wait", _meta={"progressToken": "t"})
         await wait_all_tasks_blocked()
         await raw.notify("notifications/cancelled", requestId=1)
-        with anyio.fail_after(5):
+        with anyio.fail_after(20):
             await cleaned_up.wait()
 
         assert await raw.barrier() == []

@@ -48,7 +48,7 @@ async def test_many_users_share_one_life_and_end_it_in_any_order() -> None:
             assert value == lifespan.value == 1
             await may_go.wait()
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         async with anyio.create_task_group() as group:
             group.start_soon(use, first_may_go)
             group.start_soon(use, second_may_go)
@@ -82,7 +82,7 @@ async def test_a_user_that_comes_while_one_life_ends_waits_for_its_end_and_begin
             await checkpoint()
             seen.append(lifespan.value)
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         async with anyio.create_task_group() as group:
             group.start_soon(use)
             await wait_all_tasks_blocked()
@@ -208,7 +208,7 @@ async def test_a_life_that_breaks_ends_its_users_at_once_and_the_next_begins_ano
         except ExceptionGroup as error:
             ended.append(error)
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         async with anyio.create_task_group() as group:
             group.start_soon(use)
             group.start_soon(use)
@@ -242,7 +242,7 @@ async def test_a_life_that_ends_by_itself_is_broken_too() -> None:
             may_end.set()
             await anyio.sleep_forever()
 
-    with anyio.fail_after(5), pytest.raises(RuntimeError, match="the lifespan ended by itself"):
+    with anyio.fail_after(20), pytest.raises(RuntimeError, match="the lifespan ended by itself"):
         await use()
 
 
@@ -288,7 +288,7 @@ async def test_whoever_gives_up_waiting_for_the_way_in_stops_it() -> None:
         async with lifespan.running():
             pytest.fail("entered")
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         async with anyio.create_task_group() as group:
             group.start_soon(use)
             await wait_all_tasks_blocked()
@@ -313,7 +313,7 @@ async def test_one_who_gives_up_stops_nothing_for_the_others() -> None:
             values.append(value)
             await may_go.wait()
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         async with anyio.create_task_group() as group:
             with anyio.CancelScope() as scope:
                 group.start_soon(use)

@@ -12,7 +12,7 @@ import pytest
 from dedalus_mcp.server.changes import PROMPTS, RESOURCES, TOOLS, Change, updated
 from dedalus_mcp.server.listeners import Listeners
 
-PATIENCE = 10.0
+PATIENCE = 20.0
 
 
 class Ears:

@@ -327,7 +327,7 @@ async def test_after_the_call_nothing_is_sent(app: logging.Logger) -> None:
 
         server = offering(leave)
         server.forward_logs("forwarded.app")
-        with anyio.fail_after(5):
+        with anyio.fail_after(20):
             async with serving(server) as raw:
                 assert await heard(raw, MODERN, "leave") == []
                 late.set()
@@ -415,7 +415,7 @@ async def test_what_comes_while_others_are_sent_is_sent_after_them(app: logging.
     current.set(context)
     late.let_go()
     app.info("first")
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         await ended.wait()
 
     assert len(late.sent) == 2

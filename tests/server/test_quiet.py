@@ -29,7 +29,7 @@ async def turns(count: int) -> None:
 
 
 async def until_over(tasks: Tasks) -> None:
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         await tasks.wait()
 
 
@@ -57,7 +57,7 @@ async def test_who_asks_without_end_is_told_all_the_same() -> None:
     tasks = Tasks()
     quiet, call = Quiet(tasks), Asking()
     asked = 0
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         while not call.told:
             quiet.await_for(call)
             asked += 1
@@ -71,7 +71,7 @@ async def test_each_of_many_calls_waits_for_itself_alone() -> None:
     quiet = Quiet(tasks)
     early, late = Asking(), Asking()
     quiet.await_for(early)
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         while not early.told:
             quiet.await_for(late)
             await turns(1)

@@ -137,7 +137,7 @@ async def test_a_binding_is_seen_by_its_child_tasks_and_by_no_other_task_or_thre
         tool(f"child-of-{name}")(lambda: 1)
 
     a, b = anyio.Event(), anyio.Event()
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         async with anyio.create_task_group() as group:
             group.start_soon(bind, first, a, b)
             group.start_soon(bind, second, b, a)

@@ -181,7 +181,7 @@ async def test_what_a_reader_misses_while_it_stalls_is_kept_once_and_sent_when_i
     listener.unsubscribe("a://b")
 
     assert await outbox.take() == [b"more than ten bytes"]
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         sent = await outbox.take()
     assert [frame.count(b"list_changed") for frame in sent] == [1, 1]
 
@@ -198,7 +198,7 @@ async def test_what_was_kept_for_a_session_that_ends_is_dropped() -> None:
     peer.close("over")
     await outbox.take()
     outbox.close()
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         await listener._tasks.wait()  # pyright: ignore[reportPrivateUsage]
 
     assert len(listeners) == 0

@@ -221,7 +221,7 @@ async def test_a_read_that_is_cancelled_closes_its_stream() -> None:
         finally:
             closed.set()
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         async with anyio.create_task_group() as group:
             group.start_soon(read, waits)
             await waiting.wait()

@@ -24,7 +24,7 @@ TOOLS, PROMPTS, RESOURCES, UPDATED = (
     for each in ("tools/list_changed", "prompts/list_changed", "resources/list_changed", "resources/updated")
 )
 EVERYTHING = {"toolsListChanged": True, "promptsListChanged": True, "resourcesListChanged": True}
-PATIENCE = 10.0
+PATIENCE = 20.0
 
 
 @tool

@@ -205,7 +205,7 @@ async def test_whatever_a_tool_raises_its_call_is_answered(error: BaseException,
 
     async with serving(offering(later if kind == "async" else sync)) as raw:
         await raw.open("2025-11-25")
-        with anyio.fail_after(5):
+        with anyio.fail_after(20):
             reply = await raw.tool(1, "fail")
         await raw.barrier()
 
@@ -290,7 +290,7 @@ async def test_sync_tools_do_not_block_the_loop_and_are_bounded() -> None:
         await raw.open("2025-11-25")
         for id in range(5):
             await raw.begin(id, "tools/call", name="block")
-        with anyio.fail_after(5):
+        with anyio.fail_after(20):
             for _ in range(2):
                 await anyio.to_thread.run_sync(begun.acquire)
             await raw.barrier()  # answered while two threads are blocked
@@ -315,7 +315,7 @@ async def test_a_cancelled_sync_tool_frees_its_call_at_once_and_its_thread_later
         await raw.begin(1, "tools/call", name="block")
         await anyio.to_thread.run_sync(begun.wait)
         await raw.notify("notifications/cancelled", requestId=1)
-        with anyio.fail_after(5):
+        with anyio.fail_after(20):
             assert await raw.barrier() == []
             assert server.threads.busy == 1
             may_go.set()

@@ -31,7 +31,7 @@ from tests.interaction.raw import INFO, envelope
 __all__ = ("BOTH", "Client", "Exchange", "Web", "initialize", "refusal", "serving", "using")
 
 BOTH = "application/json, text/event-stream"
-PATIENCE = 5.0
+PATIENCE = 20.0
 """Seconds that a step of a test may take."""
 
 NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}

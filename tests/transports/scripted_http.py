@@ -173,7 +173,7 @@ async def scripted(script: Script) -> AsyncGenerator[ScriptedHttp]:
     remembered.forget(StreamableHttp(server.url))  # another server may have had this port before
     async with listener, anyio.create_task_group() as group:
         group.start_soon(listener.serve, server.serve)
-        with anyio.fail_after(10):
+        with anyio.fail_after(20):
             yield server
         group.cancel_scope.cancel()
 

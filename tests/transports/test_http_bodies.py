@@ -81,7 +81,7 @@ async def test_a_body_that_does_not_come_is_given_up(begun: bool) -> None:
     connection = Connection()
     if begun:
         connection.feed(b"{", more=True)
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         assert await Bodies(4, 0.01).read(connection.request, connection.receive, connection.send) is None
 
     assert connection.status == 408
@@ -97,7 +97,7 @@ async def test_a_body_that_comes_with_its_refusal_is_not_answered_twice(body: by
             await anyio.lowlevel.checkpoint()
         return {"type": "http.request", "body": body, "more_body": False}
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         assert await Bodies(4, 0.01).read(connection.request, receive, connection.send) is None
     assert [message.get("status") for message in connection.sent] == [408, None]
 
@@ -112,7 +112,7 @@ async def test_a_client_that_leaves_is_answered_for_those_between() -> None:
 
 async def test_one_slow_client_costs_the_others_nothing() -> None:
     slow, bodies = Connection(), Bodies(100, 0.05)
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         async with anyio.create_task_group() as group:
             group.start_soon(bodies.read, slow.request, slow.receive, slow.send)
             while slow.status is None:

@@ -188,7 +188,7 @@ async def test_the_pulse_rests_when_nobody_waits() -> None:
         client = await web.open("2025-11-25")
         await client.use(1, "progress", steps=1)
         service = web.app._service()
-        with anyio.fail_after(5):
+        with anyio.fail_after(20):
             await service._modern._pulse._tasks.wait()
 
         assert not service._modern._pulse._beating
@@ -413,7 +413,7 @@ async def test_who_waited_for_a_dead_reader_disturbs_no_other_that_has_come(who:
     await channel.flush()
     first.stall()
     channel.send(b"2")
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         async with anyio.create_task_group() as group:
             group.start_soon(channel.flush)
             group.start_soon(channel.flush if who == "flush" else partial(channel.pause, None))

@@ -314,7 +314,7 @@ async def test_a_cancelled_call_is_cancelled_at_the_server(revision: str) -> Non
     async with serving() as url, MCPClient.connect(url, revision=revision) as client:
         with pytest.raises(TimeoutError):
             await client.call_tool("wait", timeout=0.1)
-        with anyio.fail_after(5):
+        with anyio.fail_after(20):
             while not CANCELLED:
                 await client.call_tool("add", {"a": 1, "b": 2})
 

@@ -34,7 +34,7 @@ async def test_taking_waits_for_items() -> None:
     async def take() -> None:
         taken.extend(await inbox.take())
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         async with anyio.create_task_group() as group:
             group.start_soon(take)
             await wait_all_tasks_blocked()
@@ -50,7 +50,7 @@ async def test_a_full_inbox_lets_its_writers_wait_until_it_is_taken_or_closed(it
     inbox.put(items)
     assert inbox.full
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         async with anyio.create_task_group() as group:
             for _ in range(2):
                 group.start_soon(inbox.ready)
@@ -81,7 +81,7 @@ async def test_closing_wakes_the_reader() -> None:
         with pytest.raises(anyio.ClosedResourceError):
             await inbox.take()
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         async with anyio.create_task_group() as group:
             group.start_soon(take)
             await wait_all_tasks_blocked()
@@ -110,7 +110,7 @@ async def test_what_has_ended_is_taken_to_the_last_item_and_then_says_why() -> N
 
 async def test_an_end_wakes_who_waits() -> None:
     inbox = Inbox()
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         async with anyio.create_task_group() as group:
             group.start_soon(end_soon, inbox)
             with pytest.raises(anyio.BrokenResourceError):

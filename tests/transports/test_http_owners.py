@@ -220,7 +220,7 @@ async def test_a_state_that_cannot_be_written_fails_its_own_question_alone(caplo
     async with serving(server, principal=name_of) as web:
         half, alice = somebody(web, "half"), somebody(web, "alice")
         call: dict[str, Any] = {"name": "twice", "arguments": {}}
-        with anyio.fail_after(5):
+        with anyio.fail_after(20):
             await half.open(MODERN, ABLE)
             failed = await half.call(1, "tools/call", call)
             await alice.open(MODERN, ABLE)

@@ -29,7 +29,7 @@ async def pooled() -> AsyncGenerator[httpx.AsyncClient]:
 
 
 async def until_open(server: ScriptedHttp, number: int) -> None:
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         while server.open != number:
             await anyio.wait_all_tasks_blocked()
 
@@ -269,7 +269,7 @@ async def test_calls_at_once_have_a_connection_each_and_later_ones_take_them_ove
 
         assert server.count("tools/call") == 3 * AT_ONCE
         assert AT_ONCE <= server.made <= AT_ONCE + 1  # and the stream, where one is tried for
-        with anyio.fail_after(5):
+        with anyio.fail_after(20):
             while server.open:
                 await anyio.wait_all_tasks_blocked()
 

@@ -96,7 +96,7 @@ async def test_a_notice_that_is_sent_again_keeps_its_place() -> None:
     posts = Posts(send)
     posts.tell(CANCELLED)
     posts.tell(OTHER)
-    with fail_after(5):
+    with fail_after(20):
         await posts.wait()
 
     assert sent == ["notifications/cancelled", "notifications/of/ours"]
@@ -109,7 +109,7 @@ async def test_what_is_on_its_way_to_a_session_is_not_sent_in_the_next() -> None
     posts.post(REPLY)
     posts.tell(CANCELLED)
     posts.tell(OTHER)
-    with fail_after(5):
+    with fail_after(20):
         while failing.tried < 2:  # noqa: ASYNC110 - by then both are under way
             await sleep(0.001)
         posts.forget()

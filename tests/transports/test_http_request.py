@@ -78,7 +78,7 @@ async def test_the_end_of_a_response_is_noticed_though_nobody_tells_of_it(monkey
         asked += 1
         return {"type": "http.request", "body": b"again", "more_body": False}
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         await left(receive, lambda: asked == 3)
 
 

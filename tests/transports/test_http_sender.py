@@ -195,7 +195,7 @@ async def test_a_server_without_tls_is_told_as_such() -> None:
     port = listener.extra(SocketAttribute.local_port)
     async with listener, anyio.create_task_group() as group:
         group.start_soon(listener.serve, refuse)
-        with anyio.fail_after(5):
+        with anyio.fail_after(20):
             with pytest.raises(MCPConnectionError, match="cannot reach https://") as raised:
                 await MCPClient.connect(f"https://127.0.0.1:{port}/mcp")
             assert raised.value.__cause__ is not None

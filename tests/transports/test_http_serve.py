@@ -73,7 +73,7 @@ async def test_serving_ends_when_it_is_cancelled_and_gives_the_signals_back(capl
             return True
 
     caplog.handler.addFilter(Says())
-    with anyio.fail_after(10):
+    with anyio.fail_after(20):
         async with anyio.create_task_group() as group:
             group.start_soon(partial(make().serve, "http", port=0, path="/here"))
             await listens.wait()
@@ -124,7 +124,7 @@ async def test_serving_that_is_cancelled_takes_down_what_it_has_set_up(told: Tol
 
     server, before = MCPServer("test", lifespan=life), living_tasks()
     server.collect(hold)
-    with anyio.fail_after(10):
+    with anyio.fail_after(20):
         async with anyio.create_task_group() as group:
             group.start_soon(partial(server.serve, "http", port=0))
             await told.here.wait()
@@ -145,7 +145,7 @@ async def test_a_program_whose_lifespan_fails_does_not_start() -> None:
 
     before = living_tasks()
 
-    with anyio.fail_after(10), pytest.raises(ValueError, match="no database"):
+    with anyio.fail_after(20), pytest.raises(ValueError, match="no database"):
         await MCPServer("x", lifespan=lifespan).serve("http", port=0)
 
     await back_to(before)
@@ -166,7 +166,7 @@ async def test_a_program_whose_lifespan_takes_for_ever_can_be_ended() -> None:
             log.append("left")
 
     before = living_tasks()
-    with anyio.fail_after(10):
+    with anyio.fail_after(20):
         async with anyio.create_task_group() as group:
             group.start_soon(partial(MCPServer("x", lifespan=lifespan).serve, "http", port=0))
             await begun.wait()

@@ -34,7 +34,7 @@ async def test_tasks_have_it_one_after_the_other() -> None:
             done.append(number)
 
     done: list[int] = []
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         async with anyio.create_task_group() as group:
             for number in range(20):
                 group.start_soon(use, number)
@@ -60,7 +60,7 @@ async def test_cancelling_one_who_waits_leaves_it_to_the_next() -> None:
         async with turn:
             had.append(name)
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         async with anyio.create_task_group() as group, turn, anyio.create_task_group() as impatient:
             impatient.start_soon(use, "impatient")
             group.start_soon(use, "patient")

@@ -98,7 +98,7 @@ class Play:
         return sum(len(server.authorizations) for server in self.servers)
 
     async def _sent(self) -> int | None:
-        with anyio.fail_after(5):
+        with anyio.fail_after(20):
             try:
                 status = (await self.http.post(MCP)).status_code
             except AuthError:

@@ -115,7 +115,7 @@ async def test_progress_comes_while_the_call_runs(revision: str) -> None:
     @tool
     async def wait(ctx: Context) -> str:
         await ctx.report_progress(1, total=2)
-        with anyio.fail_after(5):
+        with anyio.fail_after(20):
             await told.wait()
         return "told"
 
@@ -127,7 +127,7 @@ async def test_progress_comes_while_the_call_runs(revision: str) -> None:
             assert text_of(result) == "told"
 
         group.start_soon(call)
-        with anyio.fail_after(5):
+        with anyio.fail_after(20):
             await heard.wait(1)
         told.set()
 

@@ -195,7 +195,7 @@ async def test_one_waits_for_the_other(storage: FileTokenStorage) -> None:
         async with storage.lock(KEY):
             order.append("second")
 
-    with anyio.fail_after(10):
+    with anyio.fail_after(20):
         async with anyio.create_task_group() as group:
             group.start_soon(second)
             group.start_soon(first)

@@ -100,7 +100,7 @@ class World(httpx.AsyncBaseTransport):
 
     async def until(self, is_so: Callable[[], object]) -> None:
         """Return when it is so; whatever changes here changes by an answer."""
-        with anyio.fail_after(5):
+        with anyio.fail_after(20):
             while not is_so():
                 await self._news.wait()
 
